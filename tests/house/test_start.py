@@ -13,7 +13,7 @@ from desk import Desk
 from golden_cases import GOLDEN
 
 MOST_OF_THE_PACKAGE = 20
-MOST_OF_A_READER = 96
+MOST_OF_A_READER = 90
 MOST_OF_A_STRANGER_S = 114
 SENDING_AND_REPLAYING = ("reenact.replay", "reenact.export", "reenact.record", "reenact.redact", "grpc")
 NEEDED = {"click", "orjson"}

@@ -23,6 +23,7 @@ from starlette.testclient import TestClient
 
 import reenact
 from reenact.boundary import inbound
+from reenact.graph.verdict import judge
 from reenact.integrations import asgi
 from reenact.values import unit
 from reenact.values.run import Run
@@ -411,6 +412,41 @@ def test_a_request_begun_in_the_context_of_another_is_its_own(tmp_path: Path) ->
         await pending[0]
 
     assert [asked(run) for run in recorded(tmp_path, lambda: asyncio.run(both()))] == [["one"], ["one"]]
+
+
+def test_a_task_that_outlives_its_request_may_work_for_later_ones_and_that_is_said(tmp_path: Path) -> None:
+    """The queue of a web framework, begun by the first request, does what every request hands over."""
+    jobs: list[tuple[asyncio.Queue[str], asyncio.Task[None]]] = []
+
+    async def work(queue: asyncio.Queue[str]) -> None:
+        while (item := await queue.get()) != "over":
+            look_up(item)
+
+    async def app(_scope: Scope, _receive: Any, send: Any) -> None:
+        if not jobs:
+            queue = asyncio.Queue[str]()
+            jobs.append((queue, asyncio.create_task(work(queue))))
+        look_up("the request")
+        jobs[0][0].put_nowait("its job")
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await asyncio.sleep(0)
+
+    async def requests(count: int) -> None:
+        jobs.clear()
+        for _ in range(count):
+            await driven(app, [b""], [])
+        jobs[0][0].put_nowait("over")
+        await jobs[0][1]
+
+    (alone,) = recorded(tmp_path / "one", lambda: asyncio.run(requests(1)))
+    first, *_ = recorded(tmp_path / "three", lambda: asyncio.run(requests(3)))
+    assert asked(alone) == ["the request", "its job"]
+    assert "unit" not in [reason.field for reason in judge(alone).reasons]
+    assert asked(first) == ["the request", "its job", "its job", "its job"]
+    assert [reason.call for reason in judge(first).reasons if reason.field == "unit"] == [
+        "tool look_up #4",
+        "tool look_up #5",
+    ]
 
 
 def test_too_large_a_body_is_let_go_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from reenact.seal import holders, launch
 from reenact.seal.mounts import Layout, mount_points
 from seal.outside import Outside, outside
 from seal.probes import EFFECTS, ESCAPES, HEAD
+from waiting import until
 
 pytestmark = pytest.mark.sample(2)
 LIMIT_S = 60
@@ -102,8 +103,7 @@ def test_the_probe_does_what_it_says_where_nothing_keeps_it_from_that(tmp_path: 
             check=False,
             timeout=LIMIT_S,
         )
-        subprocess.run(["sleep", "0.05"], check=True)  # for what a server hears on a thread
-        assert here.seen() != before
+        until(lambda: here.seen() != before, LIMIT_S, lambda: f"{name} changed nothing", every_s=0.01)
     (Path("/dev/shm") / f"reenact-{here.victim}").unlink(missing_ok=True)
     subprocess.run(["ipcrm", "-M", str(here.victim)], capture_output=True, check=False)
     Path(f"/tmp/l-{here.victim}").unlink(missing_ok=True)

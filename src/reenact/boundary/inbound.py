@@ -131,12 +131,17 @@ def hear_begins(listener: Callable[[Inbound], None] | None) -> None:
     _begins[:] = [] if listener is None else [listener]
 
 
+_begun = [0]
+"""How many units have come in."""
+
+
 class Inbound:
     """One unit of work. `name` and `asked` (attributes of the root) are called once, when its run begins."""
 
     __slots__ = (
         "_answer",
         "_end",
+        "_last",
         "_lock",
         "_name",
         "_owner",
@@ -196,6 +201,9 @@ class Inbound:
         self.stands_on: Mapping[str, Any] = {}
         """What earlier units of the process left that it may have read; known at its end."""
         self._standing = _stand.begin()
+        _begun[0] += 1
+        self._last = 0
+        """How many had come in at its end."""
         for each in _begins:
             each(self)
 
@@ -212,6 +220,11 @@ class Inbound:
     def name(self) -> str:
         """The name of the run."""
         return self._name()
+
+    @property
+    def is_followed(self) -> bool:
+        """It is at its end, and another unit came in since."""
+        return self.ended and _begun[0] != self._last
 
     def asked(self) -> Mapping[str, Any]:
         """Say what asked for the unit, as attributes of its root."""
@@ -241,6 +254,7 @@ class Inbound:
             if self.ended:
                 return
             self.ended, self._answer = True, (answered, error)
+            self._last = _begun[0]
         self.stands_on = _stand.end(self._standing, self.entry, self.others)
         try:
             if self._end is not None:

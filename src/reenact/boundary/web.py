@@ -15,7 +15,7 @@ from reenact.boundary import answer_headers, origins
 from reenact.boundary.inbound import Inbound
 from reenact.values.json import Json, compact
 from reenact.values.lenient import as_list, as_text
-from reenact.values.run import ANSWERED_WITH
+from reenact.values.run import ANSWERED_WITH, SESSION, USER
 
 LARGEST_BODY = 16 << 20
 """Bytes of a request or answer that are kept; of a larger one nothing is, and the root says so."""
@@ -82,7 +82,7 @@ def _names(variable: str) -> frozenset[str]:
     return frozenset(name.strip().lower() for name in os.environ.get(variable, "").split(",") if name.strip())
 
 
-_IDENTITY = {"user.id": "REENACT_USER_HEADER", "session.id": "REENACT_SESSION_HEADER"}
+_IDENTITY = {USER: "REENACT_USER_HEADER", SESSION: "REENACT_SESSION_HEADER"}
 
 
 def _identity(headers: list[tuple[str, str]]) -> dict[str, str]:

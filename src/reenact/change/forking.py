@@ -30,12 +30,11 @@ from reenact.values.assertion import Finding, Placed, Standing
 from reenact.values.call import HttpRequest
 from reenact.values.change import Change
 from reenact.values.difference import Absent
-from reenact.values.fork_attributes import FORK_AT, FORK_CHANGES, FORK_PARAMETERS, FORK_PARENT
 from reenact.values.fork_outcome import Forked, Repeated
 from reenact.values.json import Json, compact, parse
 from reenact.values.json_path import parse_path
 from reenact.values.judgement import Basis
-from reenact.values.run import Node, Run
+from reenact.values.run import FORK_AT, FORK_CHANGES, FORK_PARAMETERS, FORK_PARENT, Node, Run
 
 _NOWHERE = Path()
 

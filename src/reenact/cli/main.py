@@ -22,6 +22,8 @@ class Row:
     """The module of `reenact.cli` that holds `<command>_command`."""
     summary: str
     """The first sentence of the command's docstring."""
+    launches: bool = False
+    """It launches a sealed program: the launcher starts while the command is loaded."""
 
 
 COMMANDS = {
@@ -31,10 +33,14 @@ COMMANDS = {
     "step": Row(
         "step", "Walk through RUN: each call with the conversation before and after it, what went in and what came out."
     ),
-    "replay": Row("replay", "Run a program again with every model call and declared tool answered from RUN."),
+    "replay": Row(
+        "replay", "Run a program again with every model call and declared tool answered from RUN.", launches=True
+    ),
     "check": Row("check", "Hold assertions against RUN: a recording, a replay, or a trace of anybody's."),
     "diff": Row("diff", "Compare runs A and B, aligned on what was asked: the first divergence, then the rest."),
-    "fork": Row("fork", "Run a program again from RUN: recorded up to a call, changed there, then by policy."),
+    "fork": Row(
+        "fork", "Run a program again from RUN: recorded up to a call, changed there, then by policy.", launches=True
+    ),
     "promote": Row("promote", "Write a fixture and a pytest test of RUN next to the project's tests."),
     "fuzz": Row(
         "fuzz",
@@ -92,6 +98,10 @@ class _Commands(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
+        if COMMANDS[cmd_name].launches:
+            from reenact.pipeline import standby
+
+            standby.begin()
         module = import_module(f"reenact.cli.{COMMANDS[cmd_name].module}")
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command

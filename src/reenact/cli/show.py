@@ -10,7 +10,6 @@ from reenact.cli import options
 from reenact.find.sources import find
 from reenact.graph.verdict import judge
 from reenact.keep.catalog import status, summary
-from reenact.report.tree import tree
 
 
 @click.command("show")
@@ -31,4 +30,6 @@ def show_command(selector: str, folder: Path | None, as_json: bool, full: bool) 
             )
         )
         return
+    from reenact.report.tree import tree
+
     options.show(tree(recording.run, verdict, status=status(recording.run), full=full, width=options.width()))

@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from reenact.contracts.parcel import Parcel
 from reenact.errors import InputError
 from reenact.values.json import Json
 from reenact.values.log import Record
 from reenact.values.span import SpanRecord
+
+if TYPE_CHECKING:
+    from reenact.contracts.parcel import Parcel
 
 
 class GrewError(InputError):

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from reenact.graph.inherited_tools import inherited
 from reenact.graph.interpret import interpret
 from reenact.graph.join import joined
 from reenact.graph.logs import APART
 from reenact.graph.logs import joined as with_logs
 from reenact.graph.parts import settled, with_parts
 from reenact.graph.recovered_tools import recovered
-from reenact.graph.tool_call_spans import with_calls_below
-from reenact.graph.twins import folded
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.log import Record
 from reenact.values.origin import without_proof
-from reenact.values.run import Node, Run
+from reenact.values.run import OURS, SESSION_NAMES, TENANT, USER_NAMES, Node, Run
 from reenact.values.span import SpanRecord
 
 __all__ = ["build", "interpret"]
@@ -69,7 +66,10 @@ def _fuller(a: SpanRecord, b: SpanRecord) -> SpanRecord:
 
 def _run(trace_id: str, spans: dict[str, SpanRecord], doubled: int, source: str) -> Run:
     notes: list[str] = []
-    spans = with_parts(with_calls_below(settled(spans)))
+    spans = settled(spans)
+    if others := any(OURS not in span.attributes for span in spans.values()):
+        spans = _lifted(spans)
+    spans = with_parts(spans)
     if doubled:
         notes.append(f"{doubled} duplicate spans folded")
     projections = {
@@ -88,24 +88,48 @@ def _run(trace_id: str, spans: dict[str, SpanRecord], doubled: int, source: str)
     nodes: list[Node] = []
     for number, span in enumerate(ordered, 1):
         nodes.append(_node(span, number, parents[span.span_id]))
-    nodes, twins = folded(nodes)
-    if twins:
-        notes.append(f"{twins} spans of other instrumentations folded into the calls they show")
-    orphans = sum(node.orphan for node in nodes)
-    if orphans:
-        notes.append(f"{orphans} spans name a parent that is not in the recording")
-    if skewed := _skewed(main_spans, parents):
-        notes.append(f"{skewed} spans begin before the span they hang below (clock skew)")
-    dialects = Counter(str(name) for node in nodes if (name := node.call.attributes.get("reenact.dialect")))
-    if dialects:
-        listing = ", ".join(f"{name} ({count})" for name, count in dialects.most_common())
-        notes.append(f"spans of other emitters, read as {listing}")
-    if apart := sum(APART in node.span.attributes for node in nodes):
-        notes.append(f"{apart} calls are told by log events alone, which name no span and agree with none")
-    nodes, total = recovered(joined(inherited(nodes)))
+    if others:
+        nodes, twins = _among_others(nodes)
+        if twins:
+            notes.append(f"{twins} spans of other instrumentations folded into the calls they show")
+    notes += _remarks(nodes, _skewed(main_spans, parents))
+    nodes, total = recovered(joined(nodes))
     if total:
         notes.append(f"{total} tool calls have no span; the model calls around them tell what was asked and answered")
     return _described(trace_id, nodes, notes, source)
+
+
+def _remarks(nodes: list[Node], skewed: int) -> Iterator[str]:
+    """Say what of the spans of one trace is not as it should be, and whose they are."""
+    if orphans := sum(node.orphan for node in nodes):
+        yield f"{orphans} spans name a parent that is not in the recording"
+    if skewed:
+        yield f"{skewed} spans begin before the span they hang below (clock skew)"
+    dialects = Counter(str(name) for node in nodes if (name := node.call.attributes.get("reenact.dialect")))
+    if dialects:
+        listing = ", ".join(f"{name} ({count})" for name, count in dialects.most_common())
+        yield f"spans of other emitters, read as {listing}"
+    if apart := sum(APART in node.span.attributes for node in nodes):
+        yield f"{apart} calls are told by log events alone, which name no span and agree with none"
+
+
+def _lifted(spans: dict[str, SpanRecord]) -> dict[str, SpanRecord]:
+    """Put tool calls that other emitters write as spans into the model calls that asked for them."""
+    from reenact.graph.tool_call_spans import with_calls_below  # no span of ours is one
+
+    return with_calls_below(spans)
+
+
+def _among_others(nodes: list[Node]) -> tuple[list[Node], int]:
+    """Fold twins and give calls the tools of the agent above; give the nodes, and how many are gone.
+
+    Calls of ours alone have no twins among themselves, and say what tools they were given.
+    """
+    from reenact.graph.inherited_tools import inherited
+    from reenact.graph.twins import folded
+
+    nodes, twins = folded(nodes)
+    return inherited(nodes), twins
 
 
 def _parent(span: SpanRecord, spans: Mapping[str, SpanRecord], projections: Mapping[str, str]) -> str | None:
@@ -227,9 +251,9 @@ def _described(trace_id: str, nodes: list[Node], notes: list[str], source: str) 
         root=root,
         nodes=tuple(nodes),
         source=source,
-        session=first("session.id", "gen_ai.conversation.id"),
-        user=first("user.id", "enduser.id"),
-        tenant=first("reenact.tenant"),
+        session=first(*SESSION_NAMES),
+        user=first(*USER_NAMES),
+        tenant=first(TENANT),
         recording=_text(resource.get("reenact.recording.id")),
         notes=tuple(notes),
         surroundings=_object(facts.get("reenact.surroundings")),

@@ -12,12 +12,11 @@ from reenact.values.call import CallKind, FunctionCall, HttpReply, HttpRequest, 
 from reenact.values.json import canonical
 from reenact.values.lenient import as_list
 from reenact.values.message import Answered, Asked, Message, Text, ToolCall
-from reenact.values.run import Node
+from reenact.values.run import OURS, Node
 from reenact.values.span import SpanRecord
 
 MODELS = frozenset({CallKind.LLM, CallKind.EMBEDDING, CallKind.RERANKER})
 FUNCTIONS = frozenset({CallKind.TOOL, CallKind.RETRIEVER})
-OURS = "reenact.schema_version"
 _THROUGH = frozenset({CallKind.CHAIN, CallKind.UNKNOWN, CallKind.PROMPT})
 """Kinds that may stand between two twins."""
 _MODEL_NAMES = (

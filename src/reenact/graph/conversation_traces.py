@@ -13,10 +13,8 @@ from itertools import pairwise
 from reenact.boundary.reading import asked
 from reenact.foreign.partial_question import Turn, turns
 from reenact.values.call import CallKind
-from reenact.values.run import Node, Run, spans_of
+from reenact.values.run import OURS, Node, Run, spans_of
 from reenact.values.span import SpanRecord
-
-_OURS = "reenact.schema_version"
 
 
 def go_on(runs: Sequence[Run]) -> bool:
@@ -24,7 +22,7 @@ def go_on(runs: Sequence[Run]) -> bool:
 
     Those without a model call belong to it where they ran between two turns in the same service: a tool's, mostly.
     """
-    if any(_OURS in node.span.attributes for run in runs for node in run.nodes):
+    if any(OURS in node.span.attributes for run in runs for node in run.nodes):
         return False
     pairs = [(run, history) for run in runs if (history := _turns(run))]
     if len(pairs) < 2 or len({_service(run) for run in runs}) > 1:

@@ -17,13 +17,11 @@ from reenact.foreign.partial_question import losses, rebuilt_parts
 from reenact.values.call import CallKind, HttpRequest, Raised, Returned
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
-from reenact.values.masks import masks_in, names_a_credential, setting_of
 from reenact.values.message import Asked, ToolCall
-from reenact.values.run import Node, Reason, Run
+from reenact.values.run import OURS, Node, Reason, Run
 
 RECORD: Final = "record with `reenact run -- …`, which keeps it"
 _WHOLE: Final = "no setting of the emitter keeps it: record with `reenact run -- …`, or with OpenInference, which does"
-_OURS: Final = "reenact.schema_version"
 _RECOVERED: Final = "reenact.recovered"
 _CUT: Final = re.compile(r'\s*(?:\{\s*"|\[\s*[\[{"])')
 """How JSON begins that holds something; Python's spelling of it has other quotes."""
@@ -53,7 +51,7 @@ def foreign_reasons(node: Node) -> Iterator[Reason]:
     fields = {reason.field for reason in reasons}
     if isinstance(node.call.request, HttpRequest):
         reasons += (reason for reason in _of_model(node) if reason.field not in fields)
-    if _OURS not in node.span.attributes:
+    if OURS not in node.span.attributes:
         reasons += (reason for reason in _of_span(node) if reason.field not in fields)
         reasons += _masked(node)
     yield from dict.fromkeys(reasons)
@@ -99,7 +97,7 @@ def _recovered(node: Node) -> Reason | None:
 
 def _of_model(node: Node) -> Iterator[Reason]:
     label, parts, question = node.label, rebuilt_parts(node), asked(node)
-    if _OURS not in node.span.attributes and isinstance(node.outcome, Returned) and "failure" not in parts:
+    if OURS not in node.span.attributes and isinstance(node.outcome, Returned) and "failure" not in parts:
         lost = "the exact bytes, headers and status of the reply; it is answered as equal JSON with status 200"
         yield Reason(call=label, field="reply", lost=lost, fix=RECORD)
     for part in parts:
@@ -110,7 +108,7 @@ def _of_model(node: Node) -> Iterator[Reason]:
         if not is_plain(node):  # of what nobody reads, the body is all there is
             yield Reason(call=label, field="request", lost="the request body", fix=RECORD)
         return
-    if question.stream and _OURS not in node.span.attributes:
+    if question.stream and OURS not in node.span.attributes:
         yield Reason(call=label, field="stream", lost="the boundaries of the stream's pieces", fix=RECORD)
     if "request" in parts:
         yield from _of_request(node, question)
@@ -167,6 +165,8 @@ def _of_span(node: Node) -> Iterator[Reason]:
 
 def _masked(node: Node) -> Iterator[Reason]:
     """Name what the emitter hid behind constants: equal values cannot be told apart any more."""
+    from reenact.values.masks import masks_in, names_a_credential, setting_of  # spans of ours have none
+
     masks: Counter[str] = Counter()
     for name, value in node.span.attributes.items():
         if not isinstance(value, str) or name.startswith(_OF_THE_EMITTER) or names_a_credential(name):

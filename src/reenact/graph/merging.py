@@ -8,7 +8,7 @@ from typing import Final
 
 from reenact.boundary.reading import answered, asked, reply_body, shape_of
 from reenact.foreign.rebuilding import rebuilt
-from reenact.graph.call_sighting import OURS, emitter_of
+from reenact.graph.call_sighting import emitter_of
 from reenact.values import tool_schema
 from reenact.values.call import (
     Call,
@@ -25,7 +25,7 @@ from reenact.values.call import (
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_list
 from reenact.values.message import Answered, Asked, ToolCall, Usage
-from reenact.values.run import Node
+from reenact.values.run import OURS, SESSION_NAMES, USER_NAMES, Node
 
 MERGED: Final = "reenact.merged"
 """Attribute of a call: what it took over from a twin, each with the name of the span that said it."""
@@ -40,7 +40,7 @@ _PARAMETERS: Final = frozenset(
     },
 )
 """What a provider takes; frameworks keep settings of their own beside it."""
-_WHO: Final = ("session.id", "user.id", "gen_ai.conversation.id", "enduser.id")
+_WHO: Final = (*SESSION_NAMES, *USER_NAMES)
 
 
 def merged(node: Node, duplicates: Iterable[Node]) -> Node:

@@ -20,7 +20,7 @@ from reenact.values.call import Call, CallKind, FunctionCall, Returned, Unfinish
 from reenact.values.evidence import outcome_to_attributes, request_to_attributes
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.message import Message, Text, ToolCall
-from reenact.values.run import Node
+from reenact.values.run import OURS, Node
 from reenact.values.span import Attribute, SpanRecord
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ _ANSWERS: Final = ("response", "result", "output", "content")
 _APART_NS: Final = 1_000
 """Carriers that keep microseconds keep the order of calls that are so far apart."""
 _DEEPEST: Final = 12
-_OURS: Final = "reenact.schema_version"
 _CARRIED: Final = "reenact.carrier"
 
 
@@ -69,7 +68,7 @@ def recovered(nodes: Sequence[Node]) -> tuple[list[Node], int]:
 
 
 def _is_foreign(node: Node) -> bool:
-    return _OURS not in node.span.attributes or _CARRIED in node.span.attributes
+    return OURS not in node.span.attributes or _CARRIED in node.span.attributes
 
 
 def _asked_for(node: Node) -> Iterator[ToolAnswer]:
@@ -109,7 +108,7 @@ def _loose(
 def _completed(node: Node, each: ToolAnswer) -> Node:
     """Give a tool's call the arguments and the result that its own span does not hold."""
     request, filled, marks = node.call.request, node, list[Json]()
-    if _OURS in node.span.attributes or not isinstance(request, FunctionCall):
+    if OURS in node.span.attributes or not isinstance(request, FunctionCall):
         return node
     if request.arguments in (None, {}, "", []) and each.call.arguments.strip() not in ("", "{}", "null"):
         call = replace(node.call, request=replace(request, arguments=_arguments(each.call)))
@@ -162,7 +161,7 @@ def _tool_node(each: ToolAnswer, place: int) -> Node:
         **outcome_to_attributes(request, outcome),
         RECOVERED: compact(mark),
     }
-    fields.pop(_OURS)
+    fields.pop(OURS)
     if _CARRIED in asking.attributes and isinstance(order := asking.attributes.get("reenact.order.start"), int):
         fields["reenact.order.start"] = order + place + 1  # a carrier that knows no times leaves room between its calls
     begins = max(asking.end_ns, asking.start_ns) + (place + 1) * _APART_NS

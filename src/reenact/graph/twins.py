@@ -21,7 +21,6 @@ from itertools import combinations
 
 from reenact.graph.call_sighting import (
     FUNCTIONS,
-    OURS,
     Known,
     Sighting,
     about_the_same,
@@ -32,7 +31,7 @@ from reenact.graph.call_sighting import (
     voice_of,
 )
 from reenact.values.call import CallKind, Unfinished
-from reenact.values.run import Node
+from reenact.values.run import OURS, Node
 
 _NEAREST, _ALIGNED = 32, 8
 """How many calls of another emitter, before and behind, are looked at for a twin that stands beside."""

@@ -8,13 +8,14 @@ from reenact.values import unit
 from reenact.values.history import History
 from reenact.values.lenient import as_count, as_list, as_text
 from reenact.values.redaction_marks import MARK
-from reenact.values.run import KitItem, Reason, Run
+from reenact.values.run import FOLLOWED, KitItem, Reason, Run
 from reenact.values.unit import WebRequest
 
 
 def unit_reasons(run: Run, history: History | None = None) -> Iterator[Reason]:
     """Name what a delivery lacks. A run that did not come in has nothing to deliver."""
     yield from _standing_reasons(run, history)
+    yield from _task_reasons(run)
     request = unit.request_of(run)
     if request is None:
         return
@@ -28,6 +29,17 @@ def unit_reasons(run: Run, history: History | None = None) -> Iterator[Reason]:
     if answer is not None and answer.body is None:
         lost = "the answer's body, which was too large to be kept; it is not compared"
         yield Reason(call="run", field="answer", lost=lost, fix="nothing to do")
+
+
+def _task_reasons(run: Run) -> Iterator[Reason]:
+    """Name the calls of a task that outlived its unit: units that came in since may have handed its work to it."""
+    labels = dict.fromkeys(node.label for node in run.nodes if FOLLOWED in node.span.attributes)
+    for label in labels:
+        lost = "what later units may have handed to the task that made it, which outlived its own"
+        yield Reason(call=label, field="unit", lost=lost, fix=_START_IT)
+
+
+_START_IT = "start what works for all units before the first one comes in, or let the unit wait for its task"
 
 
 def _credential_reasons(request: WebRequest) -> Iterator[Reason]:

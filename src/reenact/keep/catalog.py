@@ -19,12 +19,11 @@ from reenact.stores.directory import DirectoryStore, IndexDamagedError
 from reenact.values import unit
 from reenact.values.call import CallKind, FunctionCall, Raised
 from reenact.values.finding import REVISIONS, Filters, ToolUse, argument_pairs
-from reenact.values.fork_attributes import FORK_PARENT
 from reenact.values.history import History
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.log import Record
 from reenact.values.message import ToolCall
-from reenact.values.run import STOPPED, Node, Run
+from reenact.values.run import FORK_PARENT, STOPPED, Node, Run
 from reenact.values.span import STATUS_ERROR
 
 _BATCH = 200

@@ -12,19 +12,19 @@ from reenact.disk.run_index import Entry
 from reenact.report.times import instant
 from reenact.values.finding import REVISIONS, ToolUse, argument_pairs
 from reenact.values.json import Json, compact, parsed_or_none
-from reenact.values.run import PROCESS_REST
+from reenact.values.run import PROCESS_REST, SESSION_NAMES, TENANT, USER_NAMES
 
 _KINDS: Final = {
     "LLM": "llm", "TOOL": "tool", "RETRIEVER": "retriever", "EMBEDDING": "embedding", "RERANKER": "reranker",
     "AGENT": "agent", "CHAIN": "chain", "chat": "llm", "text_completion": "llm", "generate_content": "llm",
     "execute_tool": "tool", "embeddings": "embedding", "invoke_agent": "agent",
 }  # fmt: skip
-_SESSION, _USER, _TENANT = ("session.id", "gen_ai.conversation.id"), ("user.id", "enduser.id"), ("reenact.tenant",)
 _MODEL = ("llm.model_name", "gen_ai.request.model", "embedding.model_name")
 _KIND = ("openinference.span.kind", "gen_ai.operation.name")
 _TOOL, _ARGUMENTS = ("tool.name", "gen_ai.tool.name"), ("input.value", "gen_ai.tool.call.arguments")
+_WHO = (SESSION_NAMES, USER_NAMES, (TENANT,))
 _WANTED = frozenset(
-    (*_SESSION, *_USER, *_TENANT, *_MODEL, *_KIND, *_TOOL, *_ARGUMENTS, "reenact.run.root", PROCESS_REST)
+    (*SESSION_NAMES, *USER_NAMES, TENANT, *_MODEL, *_KIND, *_TOOL, *_ARGUMENTS, "reenact.run.root", PROCESS_REST)
 )
 
 
@@ -74,7 +74,7 @@ class _Seen:
         attributes: dict[str, str] = {
             pair.key: pair.value.string_value for pair in span.attributes if pair.key in _WANTED
         }  # fmt: skip
-        for names in (_SESSION, _USER, _TENANT):
+        for names in _WHO:
             if names[0] not in self.told and (value := _first(attributes, names)):
                 self.told[names[0]] = value
         if model := _first(attributes, _MODEL):
@@ -91,7 +91,7 @@ class _Seen:
     def entry(self, trace_id: str, root: Any, started: int, ended: int) -> Entry:
         """Sum up."""
         status = "error" if root.status.code == 2 else ("ok" if not root.parent_span_id else "unset")
-        session, user, tenant = (self.told.get(names[0]) for names in (_SESSION, _USER, _TENANT))
+        session, user, tenant = (self.told.get(names[0]) for names in _WHO)
         calls: dict[str, Json] = dict(self.calls)
         summary: dict[str, Json] = {
             "id": trace_id,

@@ -10,6 +10,7 @@ import fcntl
 import os
 import stat
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -33,13 +34,30 @@ class Scratch:
         fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     def close(self) -> None:
-        """Take it away; a forked copy of its maker leaves it alone. It may be called again."""
+        """Take it away, with all that `close_beside` was asked for; a forked copy of its maker leaves it alone.
+
+        It may be called again.
+        """
+        while _removals:
+            _removals.pop().join()
+        self._close()
+
+    def close_beside(self) -> None:
+        """Begin to take it away, in a thread; it is gone when the next folder was closed by `close`."""
+        removal = threading.Thread(target=self._close)
+        removal.start()
+        _removals.append(removal)
+
+    def _close(self) -> None:
         if self._lock < 0:
             return
         if self._process == os.getpid():
             remove(self.path)
         os.close(self._lock)
         self._lock = -1
+
+
+_removals: list[threading.Thread] = []
 
 
 def remove(folder: Path) -> None:

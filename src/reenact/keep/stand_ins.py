@@ -7,11 +7,12 @@ from typing import Any, Final
 
 from reenact.formats.journal import CUT, Reader
 from reenact.values.json import compact
+from reenact.values.run import SESSION, TENANT, USER
 from reenact.values.span import STATUS_ERROR, Resource, Scope, SpanRecord
 
 MADE: Final = "reenact.made"
 _WHY: Final = "its own record was destroyed; made of what the spans below it say"
-_SHARED: Final = ("session.id", "user.id", "reenact.tenant")
+_SHARED: Final = (SESSION, USER, TENANT)
 
 
 class Missing:

@@ -46,10 +46,11 @@ from reenact.stores.directory import DirectoryStore, locate
 from reenact.values import typed
 from reenact.values.call import ExceptionRecord
 from reenact.values.json import Json, compact
+from reenact.values.run import SESSION, TENANT, USER
 from reenact.values.terminal import tell
 from reenact.version import VERSION
 
-_IDENTITY = {"user": "user.id", "session": "session.id", "tenant": "reenact.tenant"}
+_IDENTITY = {"user": USER, "session": SESSION, "tenant": TENANT}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

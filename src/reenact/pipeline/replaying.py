@@ -25,7 +25,7 @@ from reenact.keep.drain import Drain
 from reenact.keep.journal_owner import owning
 from reenact.keep.leftovers import say
 from reenact.keep.scratch import Scratch
-from reenact.pipeline import earlier_units, keyring, replay_files, settings
+from reenact.pipeline import earlier_units, keyring, replay_files, settings, standby
 from reenact.pipeline.appending import APPENDED_BY, append
 from reenact.pipeline.bytecode import UNCACHED, write_caches
 from reenact.pipeline.counterpart import counterpart
@@ -512,6 +512,9 @@ def _run(
     stderr: IO[bytes] | None = None,
     stdin: IO[bytes] | None = None,
 ) -> int:
+    streams = [each.fileno() if each is not None else place for place, each in enumerate((stdin, stdout, stderr))]
+    if (process := standby.launched(argv, str(cwd), environ, streams)) is not None:
+        return ended(process)
     try:
         process = subprocess.Popen(
             list(argv),

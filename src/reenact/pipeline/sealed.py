@@ -13,7 +13,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -27,8 +27,12 @@ from reenact.stores.directory import DirectoryStore
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_list, as_object
 
-_ENFORCE: Final = "REENACT_ENFORCE"
-_LEVELS: Final = {"": ("world", "cell"), "namespaces": ("world",), "landlock": ("cell",), "watched": (), "off": ()}
+_LEVELS: Final = {
+    "": ("world", "cell"),
+    "namespaces": ("world",),
+    "landlock": ("cell",),
+    **dict.fromkeys(launch.UNSEALED, ()),
+}
 """What is tried for each value of it, in this order."""
 _NAMES: Final = {"world": "namespaces", "cell": "landlock"}
 _MOST_FILES: Final = "REENACT_COPY_FILES"
@@ -53,7 +57,7 @@ class Sealed:
     left: list[str] = field(default_factory=list[str])
     """What can be tried next, where there is no such world here."""
     why: dict[str, str] = field(default_factory=dict[str, str])
-    """Why what was tried could not be had, by its name in REENACT_ENFORCE."""
+    """Why what was tried could not be had, by its name in REENACTlaunch.ENFORCE."""
 
     def refused(self) -> str | None:
         """Say why there is no such world here, the program not having been started; None where it was.
@@ -114,18 +118,18 @@ def levels(environ: Mapping[str, str], *, leads_out: bool = False) -> list[str]:
     """Give what is worth a try here: a `world` of namespaces and overlays, a `cell` of Landlock and a copied folder.
 
     With `leads_out` hosts are to be reached: no way leads out of a cell.
-    Raises `UsageError` where REENACT_ENFORCE asks for something else.
+    Raises `UsageError` where REENACTlaunch.ENFORCE asks for something else.
     """
-    asked = environ.get(_ENFORCE, "")
+    asked = environ.get(launch.ENFORCE, "")
     if asked not in _LEVELS:
         choices = ", ".join(sorted(level for level in _LEVELS if level))
-        raise UsageError(f"{_ENFORCE}={asked} is unknown", hint=f"it can be one of {choices}")
+        raise UsageError(f"{launch.ENFORCE}={asked} is unknown", hint=f"it can be one of {choices}")
     here = sys.platform.startswith("linux") and launch.GUARDED not in environ
     return [level for level in _LEVELS[asked] if level == "world" or not leads_out] if here else []
 
 
 def untried(environ: Mapping[str, str], *, leads_out: bool = False, writes: bool = False) -> dict[str, str]:
-    """Say why what `levels` leaves out is not worth a try, by its name in REENACT_ENFORCE.
+    """Say why what `levels` leaves out is not worth a try, by its name in REENACTlaunch.ENFORCE.
 
     With `writes` the program writes for real.
     """
@@ -136,8 +140,8 @@ def untried(environ: Mapping[str, str], *, leads_out: bool = False, writes: bool
         why = f"{sys.platform} has none"
     elif launch.GUARDED in environ:
         why = "this is a replay itself"
-    elif asked := environ.get(_ENFORCE, ""):
-        why = f"{_ENFORCE}={asked}"
+    elif asked := environ.get(launch.ENFORCE, ""):
+        why = f"{launch.ENFORCE}={asked}"
     else:
         why = "calls go live, and no way leads out"
     return {name: why for name in _NAMES.values() if name not in left}
@@ -160,7 +164,8 @@ def sealed(
     openings: WorldAccess,
 ) -> Generator[Sealed]:
     """Write the order for a program in a world of its own, of the `levels` to be tried; the copy goes when it ends."""
-    with closing(Scratch(_COPY)) as copy:
+    copy = Scratch(_COPY)
+    try:
         upper = copy.path
         instead, journals = _stand_in(store, cwd, scratch)
         configuration = user_key.configuration()
@@ -191,6 +196,8 @@ def sealed(
         }
         private.write_text(order, json.dumps(instructions))
         yield Sealed(launch.command(order), answer, journals, upper, argv, left=[*tried])
+    finally:
+        copy.close_beside()
 
 
 def _used(cwd: Path) -> list[str]:

@@ -43,7 +43,7 @@ from reenact.values.call import (
 )
 from reenact.values.discovered_tools import FOUND, PRINTED, TOUCHED
 from reenact.values.json import Json, compact
-from reenact.values.run import TOGETHER, VISITED
+from reenact.values.run import FOLLOWED, TOGETHER, VISITED
 
 _FIRST_ERROR_STATUS = 400
 _NOWHERE: AbstractContextManager[None] = nullcontext()
@@ -317,12 +317,13 @@ class Recorder:
             return _NoPassage()
 
     def _parent(self) -> tuple[Place, dict[str, bool]]:
-        """Give the place in which a call is made, and what this tells of its process: whether others had asked it."""
+        """Give the place in which a call is made, and what is known of others that asked its process for work."""
+        facts = {FOLLOWED: True} if (unit := inbound.current()) is not None and unit.is_followed else {}
         if (above := place.current()) is not None:
-            return above, {}
+            return above, facts
         parent = self._runs.parent()
-        is_visited = inbound.current() is None and inbound_clients.are_known()
-        return parent, {VISITED: True} if is_visited else {}
+        is_visited = unit is None and inbound_clients.are_known()
+        return parent, {VISITED: True} if is_visited else facts
 
     def _open(self, call: Call) -> SpanPassage:
         parent, facts = self._parent()

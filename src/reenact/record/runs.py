@@ -46,9 +46,12 @@ from reenact.values.run import (
     RECEIVED,
     REPLIED,
     SERVED,
+    SESSION,
     STANDS_ON,
     STDIN,
+    TENANT,
     UNDECLARED,
+    USER,
     WRITTEN,
 )
 
@@ -63,7 +66,7 @@ _CONTEXT_KEYS = (
 )
 """What OpenInference's `using_session`, `using_user`, … put into the OpenTelemetry context."""
 
-_IDENTITY_KEYS = ("user.id", "session.id", "reenact.tenant")
+_IDENTITY_KEYS = (USER, SESSION, TENANT)
 
 _SERVER_ERROR = 500
 REPLACED = "reenact.redaction.count"

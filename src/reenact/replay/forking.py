@@ -21,10 +21,10 @@ from reenact.replay.stubs import Stub, Stubs, orders
 from reenact.values.call import Body, Call, CallKind, HttpRequest, Rewritten
 from reenact.values.change import Change
 from reenact.values.difference import Absent
-from reenact.values.fork_attributes import FORK_ASKED, FORK_CHANGED
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.json_path import NoSuchPlace, Path, parse_path, value_at, with_value
 from reenact.values.lenient import as_object, without
+from reenact.values.run import FORK_ASKED, FORK_CHANGED
 
 SENT_FOR: Final = "reenact.fork.sent_for"
 """On a call that went out in place of a recorded one: the span id of that."""

@@ -32,10 +32,9 @@ from reenact.values.call import (
 from reenact.values.child import LEFT
 from reenact.values.difference import ABSENT, FieldDifference, differences
 from reenact.values.discovered_tools import follow, run_again
-from reenact.values.fork_attributes import FORK_ASKED
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lane import in_unit, sequence
-from reenact.values.run import CAME_IN, RECEIVED, TOGETHER, Node, Run
+from reenact.values.run import CAME_IN, FORK_ASKED, RECEIVED, TOGETHER, Node, Run
 
 _CANDIDATES = 200
 _UNTIL_ENDED_S = 10.0

@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reenact.boundary.reading import answered, asked, is_plain, reply_body, reply_data
-from reenact.values.call import FunctionCall, HttpReply, HttpRequest, Raised, Returned, Streamed, StreamEnd, Value
+from reenact.values.call import (
+    FunctionCall,
+    HttpReply,
+    HttpRequest,
+    Raised,
+    Returned,
+    Streamed,
+    StreamEnd,
+    Value,
+)
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_object, as_text, at
 from reenact.values.message import Media, Message, Reasoning, Text, ToolCall
 from reenact.values.run import Node
 
 _MODEL_NAMES = ("llm.model_name", "gen_ai.response.model", "gen_ai.request.model")
+_COUNTS = ("gen_ai.usage.", "gen_ai.client.", "llm.usage.")
+"""How the names begin by which emitters count tokens."""
 _EXCERPT = 400
 """Bytes of a body that stand for it where it is nothing that we know."""
 
@@ -118,7 +129,8 @@ def tokens(node: Node) -> str:
     """Say the tokens in and out, as the provider counted them: `312+45 tokens`."""
     reply = answered(node)
     counts = (reply.usage.prompt, reply.usage.completion) if reply else (None, None)
-    if counts == (None, None):  # the emitter may keep counts and no words
+    if counts == (None, None) and any(name.startswith(_COUNTS) for name in node.call.attributes):
+        # the emitter may keep counts and no words
         from reenact.foreign import genai
 
         usage = genai.usage(node.call.attributes)

@@ -8,16 +8,29 @@ from collections.abc import Iterator
 import orjson
 
 from reenact.report import call_text, safe
-from reenact.report.documents import outcome_document, request_document
 from reenact.report.safe import fitted, one_line
 from reenact.report.times import duration, instant, milliseconds
 from reenact.values.call import CallKind, Raised, Streamed, Unfinished
 from reenact.values.discovered_tools import REACHES, TOUCHED, listed
 from reenact.values.ending import in_short, seen_by_parents
-from reenact.values.fork_attributes import FORK_AT, FORK_CHANGED, FORK_CHANGES, FORK_PARAMETERS, FORK_PARENT
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_object
-from reenact.values.run import NOTHING_WRITTEN, OUTPUT, PROCESS_REST, PROCESS_ROOT, STOPPED, WRITTEN, Node, Run, Verdict
+from reenact.values.run import (
+    FORK_AT,
+    FORK_CHANGED,
+    FORK_CHANGES,
+    FORK_PARAMETERS,
+    FORK_PARENT,
+    NOTHING_WRITTEN,
+    OUTPUT,
+    PROCESS_REST,
+    PROCESS_ROOT,
+    STOPPED,
+    WRITTEN,
+    Node,
+    Run,
+    Verdict,
+)
 from reenact.values.span import STATUS_ERROR
 
 _SAID = ((FORK_CHANGED, "changed"), ("reenact.replay.live", "live"))
@@ -166,6 +179,8 @@ def _whole(node: Node) -> Iterator[str]:
     """Give all that was asked and answered, as JSON over several lines."""
     if node.call.is_structure and isinstance(node.outcome, Unfinished):
         return
+    from reenact.report.documents import outcome_document, request_document  # a tree without payloads asks for none
+
     for sign, document in (("← ", request_document(node)), ("→ ", outcome_document(node))):
         for number, line in enumerate(_pretty(document).split("\n")):
             yield (sign if number == 0 else "  ") + line

@@ -16,6 +16,7 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from importlib import import_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 
     Order = Mapping[str, Any]
 
-_BOOT: Final = "import sys; sys.path.append(sys.argv[1]); from reenact.seal.launch import main; main(sys.argv[2])"
-_SOURCE: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BOOT: Final = "import sys; sys.path.append(sys.argv[1]); from reenact.seal.launch import main; main(*sys.argv[2:])"
+SOURCE: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 GUARDED: Final = "REENACT_GUARDED"
 """Tells the program's processes that the kernel keeps the outside world shut, and how."""
 HOW: Final = "sealed"
@@ -41,19 +42,29 @@ IN: Final = "sealed-in:"
 LEADS: Final = "REENACT_LEADS"
 """Tells the program's processes where the copies lie: a JSON object of folders and those that stand for them."""
 _SHUTS_US_OUT: Final = frozenset("ISE")
-_FLAGS: Final = ("-I", "-S", *(["-B"] if sys.dont_write_bytecode else []), "-c", _BOOT)
+ENFORCE: Final = "REENACT_ENFORCE"
+UNSEALED: Final = ("watched", "off")
+"""The values of it under which nothing is sealed."""
+
+
+def flags(boot: str) -> list[str]:
+    """Give the arguments of an interpreter that runs `boot` and nothing of the user's."""
+    return ["-I", "-S", *(["-B"] if sys.dont_write_bytecode else []), "-c", boot]
 
 
 def command(order: Path) -> list[str]:
     """Give the command that carries out an order."""
-    return [sys.executable, *_FLAGS, _SOURCE, str(order)]
+    return [sys.executable, *flags(BOOT), SOURCE, str(order)]
+
+
+def is_command(argv: Sequence[str]) -> bool:
+    """Tell whether a command is one that carries out an order."""
+    return [*argv[1:-2]] == flags(BOOT) and argv[0] == sys.executable
 
 
 def ordered_by(argv: Sequence[str]) -> Order | None:
     """Read the order that a command of ours carries out; None where it is another command."""
-    if tuple(argv[1:-2]) != _FLAGS or argv[0] != sys.executable:
-        return None
-    return _read(argv[-1])
+    return _read(argv[-1]) if is_command(argv) else None
 
 
 def _read(path: str) -> dict[str, Any]:
@@ -63,9 +74,14 @@ def _read(path: str) -> dict[str, Any]:
 
 
 def main(path: str) -> NoReturn:
-    """Carry out an order by a program that is started anew."""
+    """Carry out an order by a program that is started anew, in the environment that this process was handed."""
+    launch(path, _environ())
+
+
+def launch(path: str, environ: dict[bytes, bytes]) -> NoReturn:
+    """Carry out an order by a program that is started anew, in an environment."""
     order = _read(path)
-    argv, environ = [os.fsencode(word) for word in order["argv"]], _environ()
+    argv = [os.fsencode(word) for word in order["argv"]]
 
     def start(answer: int) -> NoReturn:
         environ.update({os.fsencode(name): os.fsencode(value) for name, value in marks().items()})
@@ -78,6 +94,12 @@ def main(path: str) -> NoReturn:
         os._exit(127)
 
     carry_out(order, start)
+
+
+def load() -> None:
+    """Import what carries out an order in a world, for who has the time."""
+    for name in ("begin", "room", "streams", "world"):
+        import_module(f"reenact.seal.{name}")
 
 
 def carry_out(order: Order, program: Callable[[int], NoReturn], handles: Sequence[int] = ()) -> NoReturn:

@@ -37,6 +37,32 @@ CAME_IN = "reenact.inbound.order"
 FROM_OUTSIDE = "reenact.inbound.from_outside"
 """The attribute of the root of a unit that tells that others asked its process for work."""
 
+FORK_PARENT = "reenact.fork.parent"
+"""On the root of a fork: the trace id of the run that it was forked from."""
+FORK_AT = "reenact.fork.at"
+"""On the root of a fork: the label of the call at which it was; absent where from the beginning."""
+FORK_CHANGES = "reenact.fork.changes"
+"""On the root of a fork, JSON: `[{"call", "id", "path", "from", "to"}]`."""
+FORK_PARAMETERS = "reenact.fork.parameters"
+"""On the root of a fork, JSON: what every model call from there on was asked with, by name of the field."""
+FORK_CHANGED = "reenact.fork.changed"
+"""On the calls of a fork whose question or answer was changed; always true."""
+
+FORK_ASKED = "reenact.fork.asked"
+"""On a model call of a fork that went out with another request than the program made: the body that it made."""
+
+OURS = "reenact.schema_version"
+"""The attribute that every span of ours has."""
+
+SESSION, USER, TENANT = "session.id", "user.id", "reenact.tenant"
+"""The attributes by which a span says for whom it is: OpenInference's, and ours."""
+
+SESSION_NAMES, USER_NAMES = (SESSION, "gen_ai.conversation.id"), (USER, "enduser.id")
+"""The same with OpenTelemetry's names behind them, which a span may have in their place."""
+
+FOLLOWED = "reenact.unit.followed"
+"""The call was made when its unit was at its end, and another one had come in since."""
+
 VISITED = "reenact.process.visited"
 """The attribute of a call outside of every unit that tells that others had asked its process for something by then."""
 
