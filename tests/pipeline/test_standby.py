@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import select
+import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from socket import send_fds
 from typing import Any
 
 import pytest
@@ -90,6 +93,29 @@ def test_a_program_finds_the_same_whenever_its_launcher_was_started(order: list[
     assert found[0]["environ"]["ODD"] == "\udcff \xe4"
     assert found[0]["input"] == "a line\n"
     assert found[1] == found[0]
+
+
+@pytest.mark.parametrize("more", [0, 1 << 20], ids=["a short order", "an order that is sent in pieces"])
+def test_an_order_is_given_once(more: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whoever ordered holds the process, however soon the launcher has read what it is to do."""
+    monkeypatch.setattr("reenact.pipeline.standby.socket.send_fds", _sent_and_heard)
+    order = launch.command(tmp_path / "missing.json")
+    for _ in range(3):
+        standby.begin()
+        environ = {"PATH": os.environ["PATH"], "MORE": "x" * more}
+        with (tmp_path / "err").open("wb") as stderr:
+            process = standby.launched(order, str(tmp_path), environ, (0, 1, stderr.fileno()))
+        assert process is not None
+        assert process.wait(LIMIT_S) == 1
+        assert "missing.json" in (tmp_path / "err").read_text()
+
+
+def _sent_and_heard(connection: socket.socket, message: list[bytes], streams: Sequence[int]) -> int:
+    """Send as the kernel does, and come back when the other side has heard it."""
+    sent = send_fds(connection, message, streams)
+    if sent == len(message[0]):
+        select.select([connection], [], [], LIMIT_S)
+    return sent
 
 
 def test_a_launcher_that_is_gone_is_not_waited_for(order: list[str], tmp_path: Path) -> None:

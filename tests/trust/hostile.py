@@ -14,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from reenact.seal import standby
 from reenact.values.json import compact
 from reenact.values.span import SpanEvent, SpanRecord
 
@@ -131,7 +132,11 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
     acts = _watching[-1]
     if event == "subprocess.Popen" and str(args[0]) == "git":  # whether a bisection is under way
         return
-    if event in {"subprocess.Popen", "os.posix_spawn", "os.exec"}:
+    if event == "subprocess.Popen" and standby.BOOT in args[1]:  # it does nothing without an order
+        return
+    if event == "socket.sendmsg":
+        acts.started.append("by an order to a launcher")
+    elif event in {"subprocess.Popen", "os.posix_spawn", "os.exec"}:
         acts.started.append(" ".join(map(str, args[1] if isinstance(args[1], list | tuple) else [args[0]])))
     elif event == "os.system":
         acts.started.append(str(args[0]))

@@ -126,7 +126,7 @@ def by_plugin(spans: list[SpanRecord], desk: Desk) -> Said:
     fixture = desk.folder / "tests" / "recordings" / "stranger.jsonl"
     fixture.parent.mkdir(exist_ok=True)
     fixture.write_bytes(otlp_json.encode(spans))
-    case = Case(test="t", named=str(fixture), options=Options(), store=DirectoryStore(desk.folder.parent / "scratch"))
+    case = Case(test="t", fixture=str(fixture), options=Options(), store=DirectoryStore(desk.folder.parent / "scratch"))
     try:
         Replays(case)()
     except TestFailed as failed:

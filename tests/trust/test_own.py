@@ -205,7 +205,7 @@ def test_the_key_is_the_users_alone_whatever_the_umask(folder: Path) -> None:
 
 def test_of_many_who_make_a_key_at_once_all_get_one(folder: Path) -> None:
     del folder
-    ask = [sys.executable, "-c", "from reenact.disk import user_key; print(user_key.found(make=True).hex())"]
+    ask = [sys.executable, "-c", "from reenact.disk import user_key; print(user_key.find_key(make=True).hex())"]
     with ThreadPoolExecutor(8) as pool:
         told = list(
             pool.map(lambda _: subprocess.run(ask, capture_output=True, text=True, check=True).stdout, range(8))

@@ -54,7 +54,8 @@ class Launcher:
         """Have it carry out an order with three streams, and give its process; None where it has ended."""
         try:
             sent = socket.send_fds(self._connection, [message], streams)
-            self._connection.sendall(message[sent:])
+            if rest := message[sent:]:  # it acts on a whole order alone, and may be at that already
+                self._connection.sendall(rest)
         except OSError:
             self.close()
             return None
