@@ -48,6 +48,8 @@ class Row:
     """What each replay says."""
     starts: tuple[tuple[str, ...], ...] = ((),)
     """The words behind the program's name, one tuple a process; each process is a run of its own."""
+    structure: str = ""
+    """Which sections its framework tells of, in all its processes; every call of a model or tool is in one of them."""
     beside: tuple[str, ...] = field(default=())
     """Other distributions that it needs."""
 
@@ -89,6 +91,7 @@ row(
     12,
     BASE * 4,
     beside=("langchain-openai", "langchain-anthropic"),
+    structure="4 agent, 24 chain",
 )
 
 row(
@@ -99,6 +102,7 @@ row(
     9,
     BASE * 2 + "@for=Oslo. Oslo is §.\n@for=Bergen. Bergen is §.\n@for=Bodø. Bodø is §.\n" + BASE,
     beside=("langchain-openai",),
+    structure="27 chain",
 )
 row(
     "langgraph_interrupt",
@@ -108,6 +112,7 @@ row(
     4,
     BASE + "A draft §.\nA short draft §.\nA long draft §.\n",
     beside=("langchain", "langchain-openai"),
+    structure="2 agent, 15 chain",
 )
 row(
     "langgraph_sqlite",
@@ -154,6 +159,7 @@ row(
     + "Your trip number § is booked.\n"
     + BASE
     + "You are welcome §.\n",
+    structure="8 agent, 23 chain",
 )
 row(
     "openai_agents_file",

@@ -21,6 +21,7 @@ def line(row: Row, trial: Trial) -> str:
         row.tries,
         f"{trial.llm} of {trial.made}",
         f"{trial.tools} of {trial.ran}",
+        trial.structure or "none",
         ", ".join(trial.verdicts),
         ", ".join(trial.results),
         "identical" if trial.is_identical else "differs",

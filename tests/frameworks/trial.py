@@ -10,6 +10,7 @@ import secrets
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -45,6 +46,10 @@ class Told:
     outs: list[str] = field(default_factory=list[str])
     llm: int = 0
     tools: int = 0
+    sections: Counter[str] = field(default_factory=Counter[str])
+    """The sections of its framework, by kind."""
+    outside: int = 0
+    """Calls of models and tools that are in no section."""
 
 
 @dataclass
@@ -66,6 +71,16 @@ class Trial:
     @property
     def tools(self) -> int:
         return sum(each.tools for each in self.processes)
+
+    @property
+    def structure(self) -> str:
+        """Count the sections of all processes, by kind."""
+        counts = sum((each.sections for each in self.processes), Counter[str]())
+        return ", ".join(f"{number} {kind}" for kind, number in sorted(counts.items()))
+
+    @property
+    def outside(self) -> int:
+        return sum(each.outside for each in self.processes)
 
     @property
     def verdicts(self) -> list[str]:
@@ -157,6 +172,7 @@ def tried(row: Row, replays: int) -> Trial:
         trial.ran = len(effects.read_text(encoding="utf-8").splitlines()) if effects.exists() else 0
         before = made.files()
         for run, told in zip(runs, trial.processes, strict=True):
+            _look(made, run, told)
             for _ in range(replays):
                 _replay(made, run, told)
         trial.is_untouched = made.files() == before
@@ -175,6 +191,16 @@ def _runs(made: Stage) -> list[str]:
     """Name the runs in the order in which they were recorded."""
     listed: list[dict[str, Any]] = json.loads(made.reenact("ls", "--json").out)["runs"]
     return [str(each["id"]) for each in sorted(listed, key=lambda each: str(each["started"]))]
+
+
+def _look(made: Stage, run: str, told: Told) -> None:
+    """Count the sections, and the calls that are in none, below whatever else they are."""
+    shown: dict[str, Any] = json.loads(made.reenact("show", run, "--json").out)
+    told.sections = Counter(each["kind"] for each in shown.get("sections", []))
+    calls: list[dict[str, Any]] = shown["calls"]
+    inside = {each["id"] for each in calls if "section" in each}
+    inside |= {each["id"] for each in calls if each["parent"] in inside}
+    told.outside = sum(each["kind"] in {"llm", "tool"} and each["id"] not in inside for each in calls)
 
 
 def _replay(made: Stage, run: str, told: Told) -> None:

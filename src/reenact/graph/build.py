@@ -16,7 +16,7 @@ from reenact.graph.recovered_tools import recovered
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.log import Record
 from reenact.values.origin import without_proof
-from reenact.values.run import OURS, SESSION_NAMES, TENANT, USER_NAMES, Node, Run
+from reenact.values.run import OURS, SECTION, SESSION_NAMES, TENANT, USER_NAMES, Node, Run
 from reenact.values.span import SpanRecord
 
 __all__ = ["build", "interpret"]
@@ -66,6 +66,7 @@ def _fuller(a: SpanRecord, b: SpanRecord) -> SpanRecord:
 
 def _run(trace_id: str, spans: dict[str, SpanRecord], doubled: int, source: str) -> Run:
     notes: list[str] = []
+    spans, sections, section_of = _parted(spans)
     spans = settled(spans)
     if others := any(OURS not in span.attributes for span in spans.values()):
         spans = _lifted(spans)
@@ -87,7 +88,7 @@ def _run(trace_id: str, spans: dict[str, SpanRecord], doubled: int, source: str)
     ordered = _causal(main_spans, parents)
     nodes: list[Node] = []
     for number, span in enumerate(ordered, 1):
-        nodes.append(_node(span, number, parents[span.span_id]))
+        nodes.append(_node(span, number, parents[span.span_id], section_of.get(span.span_id)))
     if others:
         nodes, twins = _among_others(nodes)
         if twins:
@@ -96,7 +97,17 @@ def _run(trace_id: str, spans: dict[str, SpanRecord], doubled: int, source: str)
     nodes, total = recovered(joined(nodes))
     if total:
         notes.append(f"{total} tool calls have no span; the model calls around them tell what was asked and answered")
-    return _described(trace_id, nodes, notes, source)
+    run = _described(trace_id, nodes, notes, source)
+    return replace(run, sections=tuple(_node(span, 0, span.parent_id) for span in sections)) if sections else run
+
+
+def _parted(spans: dict[str, SpanRecord]) -> tuple[dict[str, SpanRecord], tuple[SpanRecord, ...], Mapping[str, str]]:
+    """Take the sections of a framework out of a trace: nothing that follows knows of them."""
+    if not any(SECTION in span.attributes for span in spans.values()):
+        return spans, (), {}
+    from reenact.graph.sections import parted  # most traces have none
+
+    return parted(spans)
 
 
 def _remarks(nodes: list[Node], skewed: int) -> Iterator[str]:
@@ -192,7 +203,7 @@ def _never_backwards(spans: Iterable[SpanRecord]) -> dict[str, int]:
     return times
 
 
-def _node(span: SpanRecord, number: int, parent: str | None) -> Node:
+def _node(span: SpanRecord, number: int, parent: str | None, section: str | None = None) -> Node:
     call, outcome = interpret(span)
     attributes = span.attributes
     head = attributes.get("reenact.order.head")
@@ -210,6 +221,7 @@ def _node(span: SpanRecord, number: int, parent: str | None) -> Node:
         head_order=_int(head) if head is not None else None,
         end_order=_int(attributes.get("reenact.order.end")),
         orphan=span.parent_id is not None and parent is None and not root,
+        section=section,
     )
 
 

@@ -12,7 +12,7 @@ from reenact.disk.run_index import Entry
 from reenact.report.times import instant
 from reenact.values.finding import REVISIONS, ToolUse, argument_pairs
 from reenact.values.json import Json, compact, parsed_or_none
-from reenact.values.run import PROCESS_REST, SESSION_NAMES, TENANT, USER_NAMES
+from reenact.values.run import PROCESS_REST, SECTION, SESSION_NAMES, TENANT, USER_NAMES
 
 _KINDS: Final = {
     "LLM": "llm", "TOOL": "tool", "RETRIEVER": "retriever", "EMBEDDING": "embedding", "RERANKER": "reranker",
@@ -23,9 +23,8 @@ _MODEL = ("llm.model_name", "gen_ai.request.model", "embedding.model_name")
 _KIND = ("openinference.span.kind", "gen_ai.operation.name")
 _TOOL, _ARGUMENTS = ("tool.name", "gen_ai.tool.name"), ("input.value", "gen_ai.tool.call.arguments")
 _WHO = (SESSION_NAMES, USER_NAMES, (TENANT,))
-_WANTED = frozenset(
-    (*SESSION_NAMES, *USER_NAMES, TENANT, *_MODEL, *_KIND, *_TOOL, *_ARGUMENTS, "reenact.run.root", PROCESS_REST)
-)
+_NO_CALLS: Final = frozenset({"reenact.run.root", PROCESS_REST, SECTION})
+_WANTED = frozenset((*SESSION_NAMES, *USER_NAMES, TENANT, *_MODEL, *_KIND, *_TOOL, *_ARGUMENTS, *_NO_CALLS))
 
 
 def glimpse(trace_id: str, spans: bytes) -> Entry | None:
@@ -80,7 +79,7 @@ class _Seen:
         if model := _first(attributes, _MODEL):
             self.models.add(model)
         kind = _KINDS.get(_first(attributes, _KIND), "")
-        if kind and "reenact.run.root" not in attributes and PROCESS_REST not in attributes:
+        if kind and _NO_CALLS.isdisjoint(attributes):
             self.calls[kind] = self.calls.get(kind, 0) + 1
         if kind == "tool":
             name = _first(attributes, _TOOL) or span.name

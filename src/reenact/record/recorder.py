@@ -293,6 +293,7 @@ class Recorder:
     ) -> None:
         self._spans, self._journal, self._redactor, self.dialect = spans, journal, redactor, dialect
         self._runs, self.next_order, self._projection = runs, next_order, projection
+        self._sections: object = None
         plan: Any = getattr(redactor, "plan", None)
         self._placed = plan is not None and not plan.uniform
         self._takes_whole = plan is not None and bool(plan.takes_whole)
@@ -344,7 +345,8 @@ class Recorder:
         http = isinstance(call.request, HttpRequest)
         elsewhere = http or call.is_query or call.is_mcp
         span_kind = SpanKind.CLIENT if elsewhere else SpanKind.INTERNAL
-        span = self._spans.start(call.name, parent, span_kind, attributes, shared)
+        above = self._above(parent) if place.hangers else parent
+        span = self._spans.start(call.name, above, span_kind, attributes, shared)
         draws.crossed(lane, span.span_id)
         passage = SpanPassage(self, call, span, parent, whole=http or parent.whole or call.is_whole)
         if FOUND in call.attributes:
@@ -358,6 +360,16 @@ class Recorder:
         if (projection := self._projection()) is not None:
             passage.projected = projection.begin(call, {**shared, **attributes}, passage.place.span_id)
         return passage
+
+    def _above(self, parent: Place) -> Place:
+        """Give where the span of a call hangs: below its parent, or in a section of a framework's there."""
+        if self._sections is None:
+            from reenact.record.sections import SectionSpans  # most programs have no framework
+
+            self._sections = SectionSpans(self._spans, self.dialect, self._runs)
+        for hanger in tuple(place.hangers):
+            parent = hanger(self._sections, parent)
+        return parent
 
     def mixed(self) -> None:
         """Hear that a tool and something else printed at the same time."""

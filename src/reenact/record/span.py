@@ -126,11 +126,18 @@ class CallSpans:
         self._ids = [each or 1 for each in drawn[1:]]
         return drawn[0] or 1
 
+    def next_id(self) -> int:
+        """Give the id of a further span."""
+        try:
+            return self._ids.pop()
+        except IndexError:
+            return self._more_ids()
+
     def start(
         self, name: str, parent: Place, kind: SpanKind, attributes: Mapping[str, Any], shared: Mapping[str, Any]
     ) -> CallSpan:
         """Open a span below `parent` and write its start down; other spans come with the same object `shared`."""
-        try:
+        try:  # as `next_id` has it
             span_id = self._ids.pop()
         except IndexError:
             span_id = self._more_ids()

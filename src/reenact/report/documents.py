@@ -13,7 +13,7 @@ from reenact.values.difference import Divergence, divergence_to_json
 from reenact.values.exception_record import exception_to_json
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.protection import protection
-from reenact.values.run import NOTHING_WRITTEN, OUTPUT, WRITTEN, Node, Run, Verdict
+from reenact.values.run import NOTHING_WRITTEN, OUTPUT, SECTION, WRITTEN, Node, Run, Verdict
 
 if TYPE_CHECKING:
     from reenact.values.judgement import Comparison, ReplayResult
@@ -40,7 +40,17 @@ def show_document(run: Run, summary: Mapping[str, Json], verdict: Verdict) -> di
         "entry": run.entry,
         "surroundings": run.surroundings,
     }
-    return {"run": described, "calls": [call_document(node) for node in run.nodes]}
+    document: dict[str, Json] = {"run": described, "calls": [call_document(node) for node in run.nodes]}
+    if run.sections:
+        document["sections"] = [_section_document(node) for node in run.sections]
+    return document
+
+
+def _section_document(node: Node) -> dict[str, Json]:
+    """Describe a section of a framework: it has no number, lane or cause, since it is no call."""
+    described = call_document(node)
+    wanted = ("id", "parent", "kind", "name", "started", "duration_ms", "request", "outcome", "attributes")
+    return {"framework": str(node.span.attributes.get(SECTION)), **{name: described[name] for name in wanted}}
 
 
 def _printed_now(result: ReplayResult) -> dict[str, Json]:
@@ -95,6 +105,7 @@ def call_document(node: Node) -> dict[str, Json]:
             for name, value in node.span.attributes.items()
             if name not in _EVIDENCE and not name.startswith(_EVIDENCE_PREFIXES)
         },
+        **({"section": node.section} if node.section is not None else {}),
         **_folded_document(node),
     }
 

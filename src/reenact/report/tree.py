@@ -21,7 +21,9 @@ from reenact.values.run import (
     FORK_CHANGES,
     FORK_PARAMETERS,
     FORK_PARENT,
+    LEFT_BY,
     NOTHING_WRITTEN,
+    OURS,
     OUTPUT,
     PROCESS_REST,
     PROCESS_ROOT,
@@ -35,6 +37,7 @@ from reenact.values.span import STATUS_ERROR
 
 _SAID = ((FORK_CHANGED, "changed"), ("reenact.replay.live", "live"))
 """Attributes that a word stands for."""
+_FRAMES = frozenset({CallKind.AGENT, CallKind.CHAIN})
 _SHORT = 100
 """Characters of a question or answer where nothing limits the width."""
 
@@ -107,17 +110,39 @@ def _printed(run: Run) -> Iterator[str]:
 
 def _branches(run: Run) -> Iterator[tuple[Node, str, str]]:
     """Give each node with what is drawn before it and before what hangs below it. The root is the heading."""
+    sections = _shown_sections(run)
+    known = {node.id for node in (*run.nodes, *sections)} if sections else set[str]()
     children: dict[str | None, list[Node]] = defaultdict(list)
-    for node in run.nodes:
+    for node in (*run.nodes, *sections):
         if PROCESS_REST not in node.span.attributes:
-            children[node.parent].append(node)
+            children[_above(node, known) if sections else node.parent].append(node)
     top = run.root if run.root is not None and run.root.call.is_structure else None
     tops = [*children[top.id if top else None], *(node for node in children[None] if top and node.id != top.id)]
-    left = _hung(sorted(tops, key=lambda node: node.number), "")
+    left = _hung(_ordered(tops), "")
     while left:
         node, first, rest = left.pop()
-        yield node, first, rest + ("│" if children[node.id] else " ")
-        left += _hung(children[node.id], rest)
+        below = _ordered(children[node.id]) if sections else children[node.id]
+        yield node, first, rest + ("│" if below else " ")
+        left += _hung(below, rest)
+
+
+def _shown_sections(run: Run) -> tuple[Node, ...]:
+    """Give the sections that are drawn: none where another instrumentation tells of the same structure."""
+    if run.sections and any(node.kind in _FRAMES and OURS not in node.span.attributes for node in run.nodes):
+        return ()
+    return run.sections
+
+
+def _above(node: Node, known: set[str]) -> str | None:
+    at = node.section if node.section in known else node.parent
+    return at if at in known else None
+
+
+def _ordered(nodes: list[Node]) -> list[Node]:
+    """Order what hangs in one place: as numbered, or by time where sections, which have no number, stand between."""
+    if all(node.number for node in nodes):
+        return sorted(nodes, key=lambda node: node.number)
+    return sorted(nodes, key=lambda node: node.span.start_ns)
 
 
 def _hung(nodes: list[Node], before: str) -> list[tuple[Node, str, str]]:
@@ -128,7 +153,7 @@ def _hung(nodes: list[Node], before: str) -> list[tuple[Node, str, str]]:
 
 
 def _line(node: Node, before: str, width: int | None, ended: int | None, *, full: bool) -> str:
-    facts = [one_line(node.label)]
+    facts = [one_line(node.label if node.number else f"{node.call.word} {node.call.name}")]
     if node.kind in {CallKind.LLM, CallKind.EMBEDDING}:
         facts += [f"({name})" for name in [one_line(call_text.model(node))] if name]
     facts.append(duration(milliseconds(node.span.start_ns, node.span.end_ns)))
@@ -149,6 +174,8 @@ def _markers(node: Node, ended: int | None) -> Iterator[str]:
     outcome = node.outcome
     if isinstance(outcome, Raised) or getattr(outcome, "exception", None) or node.span.status == STATUS_ERROR:
         yield "error"
+    if left_by := attributes.get(LEFT_BY):
+        yield f"left by {left_by}"
     if isinstance(outcome, Unfinished) and not node.call.is_structure:
         yield "unfinished"
     if isinstance(outcome, Streamed) and outcome.end.value != "finished":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from reenact.values.call import Call, CallKind, Outcome
@@ -100,6 +100,15 @@ TOGETHER = "reenact.order.together"
 PRINTED_INSIDE = "texts that the program printed inside calls whose answer stands for them"
 """A kind of what is passed over: a hook of a client prints, say, and no answer runs it."""
 
+SECTION = "reenact.section"
+"""The attribute that tells a section from a call; it names the framework."""
+
+LEFT_BY = "reenact.section.left_by"
+"""The attribute that names the exception by which a framework hands control on: an interrupt, a hand-off."""
+
+NODE_ID, NODE_NAME, NODE_PARENT = "graph.node.id", "graph.node.name", "graph.node.parent_id"
+"""OpenInference's names for a node of a graph, and for the one that led to it."""
+
 OUTPUT = "reenact.output"
 """The attribute of a root that tells, as JSON, what its program printed; it is there where that is nothing as well."""
 
@@ -132,6 +141,14 @@ class Node:
     twins: tuple[SpanRecord, ...] = ()
     """What other instrumentations, or the same one from farther out, wrote down of the same call."""
 
+    section: str | None = None
+    """The id of the section of a framework (`Run.sections`) that it was made in; the parent is what that stands in."""
+
+    @property
+    def written(self) -> SpanRecord:
+        """The span as it was written down."""
+        return self.span if self.section is None else replace(self.span, parent_id=self.section)
+
     @property
     def kind(self) -> CallKind:
         """What the call is."""
@@ -145,7 +162,7 @@ class Node:
 
 def spans_of(runs: Iterable[Run]) -> list[SpanRecord]:
     """Give everything that was written down of runs, the twins of calls too: what is read again gives the same."""
-    return [span for run in runs for node in run.nodes for span in (node.span, *node.twins)]
+    return [span for run in runs for node in (*run.nodes, *run.sections) for span in (node.written, *node.twins)]
 
 
 SIDE_EFFECT = "side effect"
@@ -240,6 +257,9 @@ class Run:
     own: bool = False
     """This user's recorder wrote its root into the store that it was read from. What a run says of how its program is
     started is used where this holds, or where the user said so."""
+    sections: tuple[Node, ...] = ()
+    """Agents, nodes and steps as the framework of the program names them, by time. They are no calls,
+    and none of `nodes` has one for a parent: its `section` says in which it was made."""
     key_id: str = ""
     """Names the secret key of its tokens of guessable values; empty where the trace names none."""
 
