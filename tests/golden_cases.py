@@ -49,3 +49,13 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     return value
+
+
+def streamed(case: Path) -> bytes | None:
+    """The bytes of a shape's stream: of events, or of Amazon's frames, each a line of its kind and its event."""
+    if (case / "frames.jsonl").exists():
+        from reenact.values.event_stream import event_frame
+
+        lines = (case / "frames.jsonl").read_text(encoding="utf-8").splitlines()
+        return b"".join(event_frame(*json.loads(line)) for line in lines)
+    return (case / "stream.txt").read_bytes() if (case / "stream.txt").exists() else None

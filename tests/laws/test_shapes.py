@@ -15,13 +15,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from golden_cases import case_name, cases, expected, plain
+from golden_cases import case_name, cases, expected, plain, streamed
 from reenact.contracts.shape import Shape
 from reenact.discover import members
 from reenact.shapes.openai_chat import write_reply, write_request
 from reenact.values import sse
 from reenact.values.call import CallKind
-from reenact.values.event_stream import event_frame
 from reenact.values.json import compact, parse
 from reenact.values.message import Answered, Asked, Media, Message, Opaque, Reasoning, Said, Text, ToolCall, Usage
 from strategies_call import json_objects, json_values
@@ -33,14 +32,6 @@ every_shape = pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 
 def shape_of(case: Path) -> Shape:
     return next(shape for name, shape in SHAPES.items() if name.replace(".", "_") == case.parent.name)
-
-
-def streamed(case: Path) -> bytes | None:
-    """The bytes of a stream: of events, or of Amazon's frames, each a line of its kind and its event."""
-    if (case / "frames.jsonl").exists():
-        lines = (case / "frames.jsonl").read_text(encoding="utf-8").splitlines()
-        return b"".join(event_frame(*parse(line)) for line in lines)  # type: ignore[misc]  # a kind and an event
-    return (case / "stream.txt").read_bytes() if (case / "stream.txt").exists() else None
 
 
 def loaded(path: Path) -> Any:

@@ -307,8 +307,10 @@ def _part(entry: Tree) -> list[Part]:
     block = _object(entry.get("message_content")) or entry
     kind, text = _text(block.get("type")), block.get("text")
     if kind in ("reasoning", "thinking", "redacted_thinking"):
-        opaque = _text(block.get("signature")) or _text(block.get("encrypted_content")) or _text(block.get("data"))
-        return [Reasoning(text=_text(text), id=_text(block.get("id")) or None, encrypted=opaque or None)]
+        sealed = next((name for name in ("signature", "encrypted_content", "data") if _text(block.get(name))), "")
+        seal = "" if sealed == "encrypted_content" else sealed
+        opaque = _text(block.get(sealed)) or None
+        return [Reasoning(text=_text(text), id=_text(block.get("id")) or None, encrypted=opaque, seal=seal)]
     for modality in ("image", "audio", "video", "document", "file"):
         if modality in block:
             media = _object(block.get(modality))

@@ -7,10 +7,10 @@ parts of OTel GenAI. What is of no known kind is kept as it came (`Opaque`). Not
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypedDict
 
 from reenact.values.json import Json, compact
-from reenact.values.lenient import as_object, as_text, at, media_type, text_or_json, text_or_none
+from reenact.values.lenient import as_object, as_text, at, media_type, text_or_json, text_or_none, without
 from reenact.values.message import Media, Opaque, Part, Reasoning, Text, ToolCall
 
 _TEXTS: Final = frozenset({"text", "input_text", "output_text", "summary_text", "reasoning_text", "user-prompt"})
@@ -34,6 +34,10 @@ _ANSWER_IDS: Final = ("tool_use_id", "tool_call_id", "toolCallId", "toolUseId", 
 _NAMES: Final = ("name", "toolName", "tool_name")
 _TOLD: Final = ("response", "result", "output", "content", "value")
 _URLS: Final = ("image_url", "video_url", "audio_url", "document_url")
+GENERIC: Final = "generic"
+"""OTel GenAI's type of a part that is of no kind it knows."""
+GENERIC_TYPE: Final = "generic_type"
+"""What the provider calls such a part; its other fields stand beside it, or what is no object below `value`."""
 _DEEPEST: Final = 16
 
 
@@ -80,6 +84,8 @@ def is_block(value: Json) -> bool:
 def piece(block: dict[str, Json], depth: int = 0) -> Piece:
     """Read one block."""
     kind = as_text(block.get("type") or block.get("part_kind") or block.get("block_type") or block.get("kind"))
+    if kind == GENERIC and (GENERIC_TYPE in block or "value" in block):
+        return Opaque(_generic(block))
     return (
         _text(block, kind)
         or _reasoning(block, kind)
@@ -90,19 +96,39 @@ def piece(block: dict[str, Json], depth: int = 0) -> Piece:
     )
 
 
+def _generic(block: dict[str, Json]) -> Json:
+    if GENERIC_TYPE not in block:
+        return block["value"]
+    return {"type": block[GENERIC_TYPE], **without(block, ("type", GENERIC_TYPE))}
+
+
 def _text(block: dict[str, Json], kind: str) -> Part | None:
     if kind in _TEXTS or (not kind and "text" in block):
         for name in ("text", "content"):
             if isinstance(text := block.get(name), str):
-                return Reasoning(text=text, encrypted=_signature(block)) if block.get("thought") is True else Text(text)
+                return Reasoning(text=text, **_sealed(block)) if block.get("thought") is True else Text(text)
     return None
 
 
-def _signature(block: dict[str, Json]) -> str | None:
-    for name in ("signature", "thoughtSignature", "thought_signature"):
-        if isinstance(signature := block.get(name), str):
-            return signature
-    return None
+_SEALS: Final = (
+    ("signature", "signature"),
+    ("thoughtSignature", "signature"),
+    ("thought_signature", "signature"),
+    ("encrypted_content", ""),
+    ("data", "data"),
+)
+
+
+class _Seal(TypedDict, total=False):
+    encrypted: str
+    seal: str
+
+
+def _sealed(block: dict[str, Json]) -> _Seal:
+    for name, seal in _SEALS:
+        if isinstance(opaque := block.get(name), str):
+            return {"encrypted": opaque, "seal": seal}
+    return {}
 
 
 def _reasoning(block: dict[str, Json], kind: str) -> Part | None:
@@ -111,14 +137,16 @@ def _reasoning(block: dict[str, Json], kind: str) -> Part | None:
         return Reasoning(
             text="\n\n".join(text for value in values if (text := _plain(value))),
             id=text_or_none(block.get("id")),
-            encrypted=_signature(block) or text_or_none(block.get("encrypted_content")),
+            **_sealed(block),
         )
     if kind == "redacted_thinking" and isinstance(data := block.get("data"), str):
-        return Reasoning(encrypted=data)
+        return Reasoning(encrypted=data, seal="data")
     if isinstance(content := block.get("reasoningContent"), dict):  # Bedrock
         reasoning = as_object(content.get("reasoningText"))
-        hidden = text_or_none(reasoning.get("signature")) or text_or_none(content.get("redactedContent"))
-        return Reasoning(text=as_text(reasoning.get("text")) or as_text(content.get("text")), encrypted=hidden)
+        text = as_text(reasoning.get("text")) or as_text(content.get("text"))
+        if signature := text_or_none(reasoning.get("signature")):
+            return Reasoning(text=text, encrypted=signature, seal="signature")
+        return Reasoning(text=text, encrypted=text_or_none(content.get("redactedContent")), seal="data")
     return None
 
 

@@ -124,9 +124,9 @@ def _part(block: Json) -> Part:
         case "text" if isinstance(text := part.get("text"), str):
             return Text(text)
         case "thinking" if isinstance(thought := part.get("thinking"), str):
-            return Reasoning(text=thought, encrypted=text_or_none(part.get("signature")))
+            return Reasoning(text=thought, encrypted=text_or_none(part.get("signature")), seal="signature")
         case "redacted_thinking" if isinstance(data := part.get("data"), str):
-            return Reasoning(encrypted=data)
+            return Reasoning(encrypted=data, seal="data")
         case "tool_use" if isinstance(name := part.get("name"), str):  # one that the provider runs is `server_tool_use`
             return ToolCall(id=as_text(part.get("id")), name=name, arguments=_arguments(part.get("input")))
         case "image" | "document":
@@ -370,7 +370,7 @@ def _block(part: Part) -> Json:
     match part:
         case Text(text=text):
             return {"type": "text", "text": text}
-        case Reasoning(text="", encrypted=str(data)):
+        case Reasoning(text="", encrypted=str(data), seal="" | "data"):
             return {"type": "redacted_thinking", "data": data}
         case Reasoning(text=text, encrypted=signature):
             return {"type": "thinking", "thinking": text, **({} if signature is None else {"signature": signature})}

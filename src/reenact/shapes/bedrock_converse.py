@@ -100,7 +100,10 @@ def _part(block: Json) -> Part:
         text, signature = at(value, "reasoningText", "text"), at(value, "reasoningText", "signature")
         hidden = text_or_none(value.get("redactedContent"))
         is_known = isinstance(text, str) or hidden is not None
-        return Reasoning(text=as_text(text), encrypted=text_or_none(signature) or hidden) if is_known else Opaque(block)
+        if not is_known:
+            return Opaque(block)
+        seal = "signature" if text_or_none(signature) else "data"
+        return Reasoning(text=as_text(text), encrypted=text_or_none(signature) or hidden, seal=seal)
     return (_media(kind, value) if kind in _MEDIA else None) or Opaque(block)
 
 

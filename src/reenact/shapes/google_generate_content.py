@@ -138,16 +138,16 @@ def _parts(part: Json) -> list[Part]:
         rest = {**without(part, read_keys), **without(call, ("id", "name", "args"))}
     elif isinstance(text := part.get("text"), str):
         thought = part.get("thought") is True
-        read = Reasoning(text=text, encrypted=signature) if thought else Text(text)
+        read = Reasoning(text=text, encrypted=signature, seal="signature") if thought else Text(text)
         signature = None if thought else signature
         rest = without(part, ("text", *_SIGNATURE, *(["thought"] if thought or part.get("thought") is False else [])))
     elif media := _media(part):
         read, rest = media, without(part, (*_INLINE, *_FILE, *_SIGNATURE))
     elif signature is not None and part.keys() <= {*_SIGNATURE}:
-        return [Reasoning(encrypted=signature)]
+        return [Reasoning(encrypted=signature, seal="signature")]
     else:
         return [Opaque(part)]
-    signed: list[Part] = [] if signature is None else [Reasoning(encrypted=signature)]
+    signed: list[Part] = [] if signature is None else [Reasoning(encrypted=signature, seal="signature")]
     return [*signed, read, *([Opaque(rest)] if rest else [])]
 
 

@@ -129,6 +129,7 @@ def _reasoning(message: dict[str, Json]) -> list[Part]:
                 text=as_text(detail.get("text")) or as_text(detail.get("summary")),
                 id=text_or_none(detail.get("id")),
                 encrypted=text_or_none(detail.get("data") or detail.get("signature")),
+                seal="data" if detail.get("data") else "signature" if detail.get("signature") else "",
             )
             for detail in details
         ]

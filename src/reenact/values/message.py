@@ -26,6 +26,8 @@ class Reasoning:
     id: str | None = None
     encrypted: str | None = None
     """Opaque, signed or encrypted; never rewritten."""
+    seal: str = field(default="", compare=False)
+    """What the provider calls that: `signature`, `data`, or nothing for `encrypted_content`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
