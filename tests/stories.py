@@ -417,6 +417,7 @@ RUN: dict[tuple[str, str], Scene] = {
     ("docs/judging-a-fix.md", "cat incident.check"): cleanup_checked,
     ("docs/judging-a-fix.md", "reenact replay last --assert 'called list_inactive"): cleanup_checked,
     ("docs/testing.md", "reenact promote last"): cleanup_as_agent,
+    ("docs/semconv.md", "reenact export last --semconv genai"): cleanup,
     ("docs/tour.md", "reenact check last"): cleanup,
     ("docs/tour.md", "reenact fork last"): cleanup,
     ("docs/tour.md", "reenact fuzz last"): trader,

@@ -27,6 +27,7 @@ from reenact.pipeline.recording import Recording
 from reenact.stores import directory
 from reenact.stores.directory import DirectoryStore
 from reenact.values.run import Run
+from reenact.values.semconv import as_recorded
 from reenact.values.span import SpanRecord
 from reenact.values.unit import INBOUND
 
@@ -357,7 +358,9 @@ def test_a_backend_that_is_not_there_costs_the_store_nothing_and_is_owed_what_it
 def test_only_spans_with_evidence_are_flattened(held: Held) -> None:
     did = held.record(lambda: unit("first"))
     root, call = did.runs[0].nodes
-    assert flattened(root.span) is root.span
+    shown = flattened(root.span)
+    assert shown.attributes["agent.name"] == "first"
+    assert as_recorded(shown) == root.span
     foreign = replace(call.span, attributes={"llm.model_name": "m"})
     assert flattened(foreign) is foreign
     again: dict[str, Any] = dict(flattened(call.span).attributes)

@@ -139,8 +139,8 @@ def test_thinking_is_shown_with_what_seals_it() -> None:
     shown = flattened(golden("anthropic_messages/thinking"))
     said = "llm.output_messages.0.message.contents"
     assert shown[f"{said}.0.message_content.type"] == shown[f"{said}.1.message_content.type"] == "reasoning"
-    assert shown[f"{said}.0.message_content.encrypted_content"] == "c2lnbmVkLTI="
-    assert shown[f"{said}.1.message_content.encrypted_content"] == "c2VhbGVkLTI="
+    assert shown[f"{said}.0.message_content.signature"] == "c2lnbmVkLTI="
+    assert shown[f"{said}.1.message_content.data"] == "c2VhbGVkLTI="
     assert shown["llm.token_count.completion_details.reasoning"] == 9
 
 

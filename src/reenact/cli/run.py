@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,6 +19,7 @@ from reenact.keep.posting import undelivered
 from reenact.pipeline.injection import Recorded, program, record
 from reenact.stores.directory import DirectoryStore
 from reenact.values.run import Grade, Run, Verdict
+from reenact.values.semconv import SETTING, Semconv
 
 _REASONS = 3
 """So many reasons of a verdict are told at the end of a recording."""
@@ -29,6 +31,9 @@ _REASONS = 3
 @click.option("--session", help="Which conversation it belongs to; on every span as session.id.")
 @click.option("--tenant", help="Which customer it belongs to; on every span as reenact.tenant.")
 @click.option("--policy", metavar="FILE", default="", help="The redaction policy: a TOML file (docs/policies.md).")
+@click.option(
+    "--semconv", type=click.Choice([*Semconv]), help=f"The names in which backends are shown it. Default: {SETTING}."
+)
 @click.option("--collect", is_flag=True, help="Take in what other instrumentations and languages in it send over OTLP.")
 @click.option("--strict", is_flag=True, help="Exit 3 where the run is not recorded whole; without a store, before it.")
 @click.option("--quiet", "-q", is_flag=True, help="Say nothing at the end.")
@@ -39,6 +44,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - each is an option by its name
     session: str | None,
     tenant: str | None,
     policy: str,
+    semconv: str | None,
     collect: bool,
     strict: bool,
     quiet: bool,
@@ -51,6 +57,8 @@ def run_command(  # noqa: PLR0913, PLR0917 - each is an option by its name
     store, and to every backend that OTEL_EXPORTER_OTLP_ENDPOINT or REENACT_EXPORT names.
     """
     identity = {name: value for name, value in (("user", user), ("session", session), ("tenant", tenant)) if value}
+    if semconv:
+        os.environ[SETTING] = semconv  # for the program, whose process sends as well
     store = options.store(folder, whoevers=True)  # the program runs all the same
     result = record(
         program(command),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ from reenact.find.sources import find
 from reenact.pipeline import transfer
 from reenact.report.safe import one_line
 from reenact.values.limits import RECORD, max_record_bytes, spelled
+from reenact.values.semconv import Semconv, semconv_from
 
 
 @click.command("export")
@@ -27,6 +29,12 @@ from reenact.values.limits import RECORD, max_record_bytes, spelled
 @click.option("--alone", is_flag=True, help="Without the other runs of the same recording.")
 @click.option("--plain", is_flag=True, help="Without the flattened messages that other vendors' screens read.")
 @click.option(
+    "--semconv",
+    type=click.Choice([*Semconv]),
+    help="The names that those screens go by: OpenInference's, OpenTelemetry's for generative AI (genai), or both. "
+    "Default: REENACT_SEMCONV, else openinference.",
+)
+@click.option(
     "--blobs",
     type=click.Choice(["inline", "bundle", "reference"]),
     default="inline",
@@ -41,6 +49,7 @@ def export_command(  # noqa: PLR0913, PLR0917 - each is an option by its name
     name: str,
     alone: bool,
     plain: bool,
+    semconv: str | None,
     blobs: str,
     folder: Path | None,
 ) -> None:
@@ -51,7 +60,8 @@ def export_command(  # noqa: PLR0913, PLR0917 - each is an option by its name
     store = options.store(folder)
     recording = find(selector, store)
     runs = (recording.run,) if alone else recording.together
-    spans = transfer.exported(runs, flat=not plain)
+    names = Semconv(semconv) if semconv else semconv_from(os.environ)
+    spans = transfer.exported(runs, None if plain else names)
     if urls:
         for line in transfer.send(spans, urls):
             options.say(line)

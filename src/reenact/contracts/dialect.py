@@ -31,6 +31,33 @@ class Writing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What the run around a call tells of it, where the run is known: a span that is sent by itself has none of it."""
+
+    tool_call_id: str = ""
+    """Of a tool's call: the id of the call that the model asked for."""
+    tool: Json = None
+    """Of a tool's call: its definition in the request of the model that asked for it."""
+    graph_node: str = ""
+    """What stands for it in the graph of agents."""
+    graph_parent: str = ""
+    """What stands there for the agent that it belongs to; empty at the top."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """A call as a convention shows it: derived from the evidence, lossy, and taken away where the span is read."""
+
+    attributes: Mapping[str, Attribute]
+    name: str = ""
+    """The span's, where the convention has one."""
+    kind: int | None = None
+    """The span's, where the convention has one."""
+    events: tuple[tuple[str, Mapping[str, Attribute]], ...] = ()
+    """Names and attributes of events that the convention has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SpanMarks:
     """What a dialect goes by: a span that shows none of these is none of its, so the dialect need not be loaded."""
 
@@ -82,6 +109,8 @@ class Dialect:
     """How sure this dialect is, 0 to 1, that the span speaks it. The surest one decodes."""
     decode: Callable[[SpanRecord], tuple[Call, Outcome]]
     """Read a span. Never raises: what is not understood stays among the call's attributes."""
+    view: Callable[[Call, Outcome, Around], View] | None = None
+    """Show a call to those who read spans by these names; None where nothing is shown in it. Never raises."""
     writing: Writing | None = None
     """How it is written, where we record with it; None for a dialect that is only read."""
     parts: Callable[[SpanRecord], tuple[SpanRecord, ...]] | None = None

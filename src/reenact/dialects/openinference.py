@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from reenact.boundary.question import PLAIN_HTTP, shape_named
-from reenact.contracts.dialect import Dialect, SpanMarks, Writing
+from reenact.contracts.dialect import Around, Dialect, SpanMarks, View, Writing
 from reenact.contracts.shape import Shape
 from reenact.foreign.foreign_call import (
     CALL_ID,
@@ -47,6 +47,7 @@ from reenact.values.call import (
     Unfinished,
     Value,
 )
+from reenact.values.evaluation import evaluation_of
 from reenact.values.evidence import (
     JSON,
     TEXT,
@@ -206,30 +207,49 @@ def _is_attribute(value: Json) -> bool:
 def _derived(call: Call) -> dict[str, Attribute]:
     """Spell what follows from the call's name, kind and address; what the call itself says overrides it."""
     attributes: dict[str, Attribute] = {}
-    if operation := _OPERATIONS.get(call.kind):
+    if (operation := _OPERATIONS.get(call.kind)) and (call.kind is CallKind.TOOL or not call.is_mcp):
         attributes["gen_ai.operation.name"] = operation
     if isinstance(call.request, HttpRequest):
-        host = _host(call.request.url)
-        shape = shape_named(call.request.shape)
-        system = shape.system if shape else call.request.shape.partition(".")[0]
-        if shape:
-            attributes["gen_ai.operation.name"] = shape.operation
-        if _is_a_provider_s(call.request):
-            attributes["gen_ai.provider.name"] = (
-                host.genai_provider or (shape.genai_provider if shape else "") or system
-            )
-            attributes["llm.system"] = host.system or system
-        if host.provider and "llm.system" in attributes:
-            attributes["llm.provider"] = host.provider
-        if host.name:
-            attributes["server.address"] = host.name
-        if host.port is not None:
-            attributes["server.port"] = host.port
+        attributes |= _of_address(call.kind, call.request)
     elif call.kind is CallKind.TOOL:
         attributes["tool.name"] = attributes["gen_ai.tool.name"] = call.name
     elif call.kind is CallKind.AGENT:
         attributes["agent.name"] = attributes["gen_ai.agent.name"] = call.name
     return attributes
+
+
+def _of_address(kind: CallKind, request: HttpRequest) -> dict[str, Attribute]:
+    """Spell who answers there, and in which words it is asked."""
+    attributes: dict[str, Attribute] = {}
+    host = _host(request.url)
+    shape = shape_named(request.shape)
+    system = shape.system if shape else request.shape.partition(".")[0]
+    if shape:
+        attributes["gen_ai.operation.name"] = shape.operation
+    if _is_a_provider_s(request):
+        attributes["gen_ai.provider.name"] = host.genai_provider or (shape.genai_provider if shape else "") or system
+        if kind is not CallKind.EMBEDDING:  # the convention has neither for these
+            attributes["llm.system"] = host.system or system
+    if host.provider and "llm.system" in attributes:
+        attributes["llm.provider"] = host.provider
+    if host.name:
+        attributes["server.address"] = host.name
+    if host.port is not None:
+        attributes["server.port"] = host.port
+    return attributes
+
+
+def _without_earlier(attributes: Mapping[str, Attribute], call: Call) -> Mapping[str, Attribute]:
+    """Leave out what an earlier version said of every such call: it is nothing that this one says of itself."""
+    if call.kind is CallKind.EMBEDDING and isinstance(call.request, HttpRequest):
+        left_out = frozenset({"llm.system", "llm.provider"})
+    elif call.kind is CallKind.RETRIEVER and call.is_mcp:
+        left_out = frozenset({"gen_ai.operation.name"})
+    elif attributes.get("gen_ai.provider.name") == "moonshot":
+        left_out = frozenset({"gen_ai.provider.name"})
+    else:
+        return attributes
+    return {name: value for name, value in attributes.items() if name not in left_out}
 
 
 def _is_a_provider_s(request: HttpRequest) -> bool:
@@ -257,7 +277,7 @@ def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
         return _decode_foreign(span, kind)
     request, kind = _today(request, kind)
     bare = Call(kind=kind, name=span.name, request=request)
-    attributes = _own_attributes(span.attributes, _derived(bare))
+    attributes = _own_attributes(_without_earlier(span.attributes, bare), _derived(bare))
     call = Call(kind=kind, name=span.name, request=request, attributes=attributes)
     return call, outcome_from_attributes(span.attributes)
 
@@ -569,30 +589,19 @@ def _flatten(call: Call, outcome: Outcome) -> dict[str, Attribute]:
 
 
 def _flatten_http(attributes: dict[str, Attribute], request: HttpRequest, outcome: Outcome) -> None:
+    from reenact.encodings.model_exchange import model_exchange
     from reenact.values import flat_attributes
 
-    shape = shape_named(request.shape)
-    if shape is None:
+    exchange = model_exchange(request, outcome)
+    if exchange is None:
         _flatten_plain(attributes, outcome)
         return
-    from reenact.boundary.reading import whole
-    from reenact.boundary.resource import asked_at
-
-    asked = asked_at(request.url, shape, parsed_or_none(request.body.data))
-    answered = Answered()
-    match outcome:
-        case Returned(payload=HttpReply() as reply):
-            answered = shape.read_reply(whole(shape, reply.body.data))
-            if reply.status >= 400:
-                attributes["error.type"] = str(reply.status)
-        case Streamed():
-            folded = whole(shape, b"".join(chunk.data or b"" for chunk in outcome.chunks))
-            if folded is not None:
-                attributes |= {"output.value": compact(folded), "output.mime_type": JSON}
-            answered = shape.read_reply(folded)
-        case _:
-            pass
-    attributes.update(flat_attributes.model_call(asked, answered, embeds=shape.kind is CallKind.EMBEDDING))
+    if exchange.folded and exchange.reply is not None:
+        attributes |= {"output.value": compact(exchange.reply), "output.mime_type": JSON}
+    if exchange.status is not None and exchange.status >= 400:
+        attributes["error.type"] = str(exchange.status)
+    embeds = exchange.shape.kind is CallKind.EMBEDDING
+    attributes.update(flat_attributes.model_call(exchange.asked, exchange.answered, embeds=embeds))
 
 
 def _flatten_plain(attributes: dict[str, Attribute], outcome: Outcome) -> None:
@@ -627,6 +636,30 @@ def _flatten_function(attributes: dict[str, Attribute], kind: CallKind, outcome:
         attributes.update(flat_attributes.retrieved(value))
 
 
+def _view(call: Call, outcome: Outcome, around: Around) -> View:
+    """Show what the run around a call tells of it, and what an evaluation came to; `_flatten` shows the rest."""
+    attributes: dict[str, Attribute] = {}
+    if around.graph_node:
+        attributes |= {"graph.node.id": around.graph_node, "graph.node.name": around.graph_node}
+        if around.graph_parent:
+            attributes["graph.node.parent_id"] = around.graph_parent
+    if call.kind is CallKind.TOOL:
+        if around.tool_call_id:
+            attributes["tool.id"] = around.tool_call_id
+        function = as_object(as_object(around.tool).get("function"))
+        if "parameters" in function:
+            attributes |= {"tool.parameters": compact(function["parameters"]), "tool.json_schema": compact(around.tool)}
+        if isinstance(description := function.get("description"), str):
+            attributes["tool.description"] = description
+    if call.kind is CallKind.EVALUATOR and (evaluation := evaluation_of(call, outcome)) is not None:
+        first = "evaluations.0.evaluation"
+        attributes |= {f"{first}.name": evaluation.name, f"{first}.annotator_kind": evaluation.annotator}
+        if evaluation.score is not None:
+            attributes[f"{first}.score"] = evaluation.score
+        attributes |= {f"{first}.{name}": text for name, text in evaluation.texts.items()}
+    return View(attributes=attributes)
+
+
 def _yielded(chunk: Chunk) -> Json:
     return chunk.value if chunk.data is None else chunk.data.decode("utf-8", "replace")
 
@@ -642,6 +675,7 @@ DIALECT = Dialect(
     name="openinference",
     recognises=_recognises,
     decode=_decode,
+    view=_view,
     writing=WRITING,
     marks=SpanMarks(
         attributes=("reenact.schema_version", "reenact.boundary", _KIND), beginnings=("llm.input_messages.",)

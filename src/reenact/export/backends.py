@@ -13,6 +13,7 @@
     REENACT_EXPORT                                to each of these URLs as well: http, https, grpc, grpcs, file
     REENACT_EXPORT_HEADERS                        headers for the URLs in REENACT_EXPORT
     REENACT_EXPORT_BATCH_BYTES                    bytes of one request (`limits.py`)
+    REENACT_SEMCONV                               in whose names spans are shown (`values.semconv`)
     REENACT_BESIDE                                not to this endpoint, which collects into the same store
 
 The timeout is in seconds, as opentelemetry-python has always read it, though the specification says milliseconds: the
@@ -65,6 +66,10 @@ def backends_from_environment(environ: Mapping[str, str]) -> list[Sender]:
         # The same endpoint under other credentials is another project; under none of its own it is the same one.
         if headers or "@" in url or sender.name not in {other.name for other in senders}:
             senders.append(sender)
+    if senders:
+        from reenact.values.semconv import semconv_from
+
+        semconv_from(environ)
     return senders
 
 

@@ -16,7 +16,7 @@ from reenact.graph.recovered_tools import recovered
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.log import Record
 from reenact.values.origin import without_proof
-from reenact.values.run import OURS, SECTION, SESSION_NAMES, TENANT, USER_NAMES, Node, Run
+from reenact.values.run import OURS, SECTION, SESSION_NAMES, SHOWN, TENANT, USER_NAMES, Node, Run
 from reenact.values.span import SpanRecord
 
 __all__ = ["build", "interpret"]
@@ -42,7 +42,11 @@ def build(records: Iterable[Record], *, source: str = "") -> list[Run]:
 
 
 def _bare(span: SpanRecord) -> SpanRecord:
-    """Give a span without the proof of its origin."""
+    """Give a span as it was recorded, without the proof of its origin and without what was shown of it elsewhere."""
+    if any(name in span.attributes for name in SHOWN):
+        from reenact.values.semconv import as_recorded  # in a store of one's own there is no such span
+
+        span = as_recorded(span)
     bare = without_proof(span.attributes)
     return span if bare is span.attributes else replace(span, attributes=bare)
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # every command asks whether anything waits; what sends is im
     from reenact.export.outcome import Outcome
     from reenact.export.post import Post, Standing
     from reenact.export.sender import Sender
+    from reenact.values.semconv import Semconv
 
 
 @dataclass(slots=True)
@@ -93,17 +94,20 @@ def send_waiting(store: DirectoryStore, say: Callable[[str], None], within_s: fl
 
 
 def wares(store: DirectoryStore) -> Wares:
-    """Give what couriers need to know of a store."""
+    """Give what couriers need to know of a store. Raises `InputError` on a setting that makes no sense."""
     from reenact.export.courier import Wares
+    from reenact.values.semconv import semconv_from
+
+    semconv = semconv_from(os.environ)
 
     def dress(span: SpanRecord, size: int) -> Leaving:
-        return leaving(span, store, size)
+        return leaving(span, store, size, semconv)
 
     return Wares(load=store.parcel, dress=dress)
 
 
-def leaving(span: SpanRecord, store: DirectoryStore, size: int) -> Leaving:
-    """Make a span ready to leave: its large values put back, where they are no more than `size` bytes, and flattened.
+def leaving(span: SpanRecord, store: DirectoryStore, size: int, semconv: Semconv) -> Leaving:
+    """Make a span ready to leave: its large values put back, where they are no more than `size` bytes, and shown.
 
     A span of which a blob is lost leaves with references, as one whose values are too large.
     """
@@ -120,7 +124,7 @@ def leaving(span: SpanRecord, store: DirectoryStore, size: int) -> Leaving:
             return as_is
         as_is = Leaving(span=span, smaller=as_is)
     try:
-        view = flattened(span)
+        view = flattened(span, semconv)
     except Exception:  # noqa: BLE001 - a view for readers; the evidence leaves without it
         return as_is
     return as_is if view is span else Leaving(span=view, smaller=as_is)

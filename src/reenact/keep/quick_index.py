@@ -12,7 +12,7 @@ from reenact.disk.run_index import Entry
 from reenact.report.times import instant
 from reenact.values.finding import REVISIONS, ToolUse, argument_pairs
 from reenact.values.json import Json, compact, parsed_or_none
-from reenact.values.run import PROCESS_REST, SECTION, SESSION_NAMES, TENANT, USER_NAMES
+from reenact.values.run import PROCESS_REST, RECORDED_NAME, SECTION, SESSION_NAMES, TENANT, USER_NAMES
 
 _KINDS: Final = {
     "LLM": "llm", "TOOL": "tool", "RETRIEVER": "retriever", "EMBEDDING": "embedding", "RERANKER": "reranker",
@@ -43,6 +43,8 @@ def glimpse(trace_id: str, spans: bytes) -> Entry | None:
     ids = {span.span_id for span in every}
     root = next((span for span in every if not span.parent_span_id), None)
     root = root or next((span for span in every if span.parent_span_id not in ids), every[0])
+    recorded = next((pair.value.string_value for pair in root.attributes if pair.key == RECORDED_NAME), "")
+    root.name = recorded or root.name
     started = min((span.start_time_unix_nano for span in every if span.start_time_unix_nano), default=0)
     ended = max(started, *(span.end_time_unix_nano for span in every))
     return facts.entry(trace_id, root, started, ended)

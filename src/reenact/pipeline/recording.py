@@ -19,11 +19,12 @@ from opentelemetry.trace import Link
 
 from reenact.boundary import children, door, inbound, lanes, pauses, side_effects, tape, variables
 from reenact.boundary.patching import Patches
+from reenact.contracts.dialect import View
 from reenact.contracts.doorman import Doorman
 from reenact.contracts.integration import Integration
 from reenact.dialects.openinference import WRITING
 from reenact.discover import entries
-from reenact.errors import ReplayStopped
+from reenact.errors import InputError, ReplayStopped
 from reenact.keep import run_proof
 from reenact.pipeline import late_cuts
 from reenact.pipeline.family import Family
@@ -44,7 +45,7 @@ from reenact.redact.payloads import replace_spoken_words
 from reenact.redact.processor import RedactionSpanProcessor
 from reenact.stores.directory import DirectoryStore, locate
 from reenact.values import typed
-from reenact.values.call import ExceptionRecord
+from reenact.values.call import Call, ExceptionRecord, Outcome
 from reenact.values.json import Json, compact
 from reenact.values.run import SESSION, TENANT, USER
 from reenact.values.terminal import tell
@@ -237,8 +238,22 @@ class Recording:
         if self._app_projection is None and self._setup.doorman is None:
             application = self._setup.application or application_provider(self.provider)
             if application is not None:
-                self._app_projection = Projection(application, WRITING, self.engine, VERSION)
+                self._app_projection = Projection(application, WRITING, self.engine, VERSION, self._show())
         return self._app_projection
+
+    def _show(self) -> Callable[[Call, Outcome], View] | None:
+        """Find in whose names the application's backend is shown calls; None for those that we record with."""
+        from reenact.values.semconv import Semconv, semconv_from  # few applications have a provider of their own
+
+        try:
+            semconv = semconv_from(self._environ)
+        except InputError:  # who sends says so
+            return None
+        if semconv is Semconv.OPENINFERENCE:
+            return None
+        from reenact.keep.flattening import view_of
+
+        return lambda call, outcome: view_of(call, outcome, semconv)
 
     def _entry(self) -> dict[str, Json]:
         """Say how this program was started; a secret among its words is a token."""

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from reenact.contracts.dialect import Around
 from reenact.contracts.format import Format
 from reenact.discover import members
 from reenact.disk.blob import cut
@@ -18,12 +19,13 @@ from reenact.export.fanout import FanOut
 from reenact.graph.logs import joined
 from reenact.keep.bundles import bundle, whole
 from reenact.keep.catalog import index, summary
-from reenact.keep.flattening import flattened
+from reenact.keep.flattening import flattened, surroundings
 from reenact.keep.leftovers import say
 from reenact.read.open import open_spans
 from reenact.stores.directory import DirectoryStore
 from reenact.values.json import Json
 from reenact.values.run import Run, spans_of
+from reenact.values.semconv import Semconv, as_recorded
 from reenact.values.span import SpanRecord
 from reenact.values.terminal import escaped
 
@@ -39,10 +41,18 @@ def format_named(name: str) -> Format:
     return formats[name]
 
 
-def exported(runs: Iterable[Run], *, flat: bool) -> list[SpanRecord]:
-    """Give the spans of runs as they leave: with the flattened view for other vendors' screens, unless told not to."""
-    spans = spans_of(runs)
-    return [flattened(span) for span in spans] if flat else spans
+def exported(runs: Iterable[Run], semconv: Semconv | None) -> list[SpanRecord]:
+    """Give the spans of runs as they leave: with the view for other vendors' screens, in whose words they are read.
+
+    None for no view.
+    """
+    if semconv is None:
+        return spans_of(runs)
+    spans: list[SpanRecord] = []
+    for run in runs:
+        around = surroundings(run)
+        spans += [flattened(span, semconv, around.get(span.span_id, Around())) for span in spans_of([run])]
+    return spans
 
 
 def write_bundle(spans: Sequence[SpanRecord], target: Path, name: str, store: DirectoryStore) -> None:
@@ -124,7 +134,9 @@ def taken_in(
 
     `redact` is what each file's spans pass first. What of a file is not read is said on stderr.
     """
-    read: list[Sequence[SpanRecord]] = [joined(whole(open_spans(path, say), path, keep_lost=True)) for path in files]
+    read: list[Sequence[SpanRecord]] = [
+        [as_recorded(span) for span in joined(whole(open_spans(path, say), path, keep_lost=True))] for path in files
+    ]
     if redact is not None:
         read = [redact(spans) for spans in read]
     store.prepare()

@@ -20,7 +20,7 @@ from opentelemetry.trace import SpanKind
 from opentelemetry.trace.status import Status, StatusCode
 
 from reenact.boundary import door
-from reenact.contracts.dialect import Writing
+from reenact.contracts.dialect import View, Writing
 from reenact.contracts.redactor import Redactor
 from reenact.record.pipe import UrandomIds
 from reenact.record.shield import shielded
@@ -76,9 +76,11 @@ class Projected:
     def _describe(self, call: Call, outcome: Outcome) -> None:
         dialect, redactor = self._owner.dialect, self._owner.redactor
         exact = {**self._attributes, **dialect.encode_outcome(call, outcome)}
-        flat = dialect.flatten(call, outcome)
+        view = self._owner.show(call, outcome)
         last = ("output.value", "input.value", "openinference.span.kind")
-        ordered = {**flat, **{k: v for k, v in exact.items() if k not in last}}
+        ordered = {**view.attributes, **{k: v for k, v in exact.items() if k not in last}}
+        if view.name:
+            self._span.update_name(redactor.text(view.name))
         ordered |= {key: exact[key] for key in last if key in exact}
         self._span.set_attributes(redactor.attributes(ordered))
 
@@ -86,12 +88,26 @@ class Projected:
 class Projection:
     """Opens spans on a provider of the application's."""
 
-    def __init__(self, provider: trace.TracerProvider, dialect: Writing, redactor: Redactor, version: str = "") -> None:
+    def __init__(
+        self,
+        provider: trace.TracerProvider,
+        dialect: Writing,
+        redactor: Redactor,
+        version: str = "",
+        show: Callable[[Call, Outcome], View] | None = None,
+    ) -> None:
         self._tracer = provider.get_tracer("reenact", version)
         if type(getattr(self._tracer, "id_generator", None)) is RandomIdGenerator:
             # it would draw from the application's `random`; a generator of the application's own making stays
             self._tracer.id_generator = UrandomIds()  # type: ignore[attr-defined]  # the SDK's tracer, not the API's
         self.dialect, self.redactor = dialect, redactor
+        self._show = show
+
+    def show(self, call: Call, outcome: Outcome) -> View:
+        """Give what of a call is derived for readers."""
+        if self._show is not None:
+            return self._show(call, outcome)
+        return View(attributes=self.dialect.flatten(call, outcome))
 
     @shielded
     def begin(self, call: Call, attributes: Mapping[str, Any], span_id: int) -> Projected | None:

@@ -6,10 +6,11 @@ semantic conventions 0.1.42, section "Flattened attributes", and of the OTel Gen
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from reenact.values import hits
+from reenact.values.genai_facts import facts
 from reenact.values.json import Json, compact
 from reenact.values.lenient import as_list, as_object, as_text, at
 from reenact.values.message import Answered, Asked, Media, Message, Part, Reasoning, Text, ToolCall
@@ -20,7 +21,7 @@ def model_call(asked: Asked, answered: Answered, *, embeds: bool) -> Iterator[tu
     """Flatten a model's call; `embeds` tells an embedding from a completion."""
     yield from _models(asked, answered, embeds=embeds)
     yield from _usage(answered)
-    yield from _parameters(asked)
+    yield from facts(asked, answered, embeds=embeds)
     if embeds:
         yield from _embeddings(asked, answered)
         return
@@ -32,8 +33,15 @@ def model_call(asked: Asked, answered: Answered, *, embeds: bool) -> Iterator[tu
 
 def retrieved(value: Json) -> Iterator[tuple[str, Attribute]]:
     """Flatten the documents in what a retriever returned, given as typed JSON."""
-    for index, document in enumerate(hits.documents(value) or _documents(value)):
-        yield from _document(f"retrieval.documents.{index}.document", document)
+    for index, document in enumerate(retrieved_documents(value)):
+        for name, item in document.items():
+            is_plain = isinstance(item, str | float)
+            yield f"retrieval.documents.{index}.document.{name}", item if is_plain else compact(item)
+
+
+def retrieved_documents(value: Json) -> list[dict[str, Json]]:
+    """Give the documents in what a retriever returned: `content`, `score`, `id` and `metadata`, as far as said."""
+    return [dict(_document(document)) for document in hits.documents(value) or _documents(value)]
 
 
 def _models(asked: Asked, answered: Answered, *, embeds: bool) -> Iterator[tuple[str, Attribute]]:
@@ -42,63 +50,26 @@ def _models(asked: Asked, answered: Answered, *, embeds: bool) -> Iterator[tuple
         yield f"{group}.model_name", model
     yield f"{group}.invocation_parameters", compact(asked.parameters)
     for side, name in (("request", asked.model), ("response", answered.model)):
-        if name:
-            yield f"gen_ai.{side}.model", name
-            if not embeds:
-                yield f"llm.{side}.model_name", name
-    if answered.id:
-        yield "gen_ai.response.id", answered.id
+        if name and not embeds:
+            yield f"llm.{side}.model_name", name
     if answered.finish_reasons:
         yield "llm.finish_reason", answered.finish_reasons[0]
-        yield "gen_ai.response.finish_reasons", [*answered.finish_reasons]
 
 
 def _usage(answered: Answered) -> Iterator[tuple[str, Attribute]]:
     usage = answered.usage
-    for name, genai, count in (
-        ("prompt", "input_tokens", usage.prompt),
-        ("completion", "output_tokens", usage.completion),
-        ("total", "", usage.total),
-        ("prompt_details.cache_read", "cache_read.input_tokens", usage.cache_read),
-        ("prompt_details.cache_write", "cache_write.input_tokens", usage.cache_write),
-        ("prompt_details.audio", "", usage.prompt_audio),
-        ("completion_details.reasoning", "reasoning.output_tokens", usage.reasoning),
-        ("completion_details.audio", "", usage.completion_audio),
+    for name, count in (
+        ("prompt", usage.prompt),
+        ("completion", usage.completion),
+        ("total", usage.total),
+        ("prompt_details.cache_read", usage.cache_read),
+        ("prompt_details.cache_write", usage.cache_write),
+        ("prompt_details.audio", usage.prompt_audio),
+        ("completion_details.reasoning", usage.reasoning),
+        ("completion_details.audio", usage.completion_audio),
     ):
         if count is not None:
             yield f"llm.token_count.{name}", count
-            if genai:
-                yield f"gen_ai.usage.{genai}", count
-
-
-_PARAMETERS: Final[tuple[tuple[str, str, type], ...]] = (
-    ("temperature", "temperature", float),
-    ("top_p", "top_p", float),
-    ("top_k", "top_k", float),
-    ("max_tokens", "max_tokens", int),
-    ("max_completion_tokens", "max_tokens", int),
-    ("max_output_tokens", "max_tokens", int),
-    ("frequency_penalty", "frequency_penalty", float),
-    ("presence_penalty", "presence_penalty", float),
-    ("seed", "seed", int),
-    ("n", "choice.count", int),
-    ("stream", "stream", bool),
-)
-"""A body's parameter, its name below `gen_ai.request.`, and its type there."""
-
-
-def _parameters(asked: Asked) -> Iterator[tuple[str, Attribute]]:
-    for parameter, name, kind in _PARAMETERS:
-        value = asked.parameters.get(parameter)
-        if isinstance(value, bool):
-            if kind is bool:
-                yield f"gen_ai.request.{name}", value
-        elif isinstance(value, int | float) and kind is not bool:
-            yield f"gen_ai.request.{name}", kind(value)
-    stops = asked.parameters.get("stop") or asked.parameters.get("stop_sequences")
-    listed: list[Attribute] = [as_text(stop) for stop in ([stops] if isinstance(stops, str) else as_list(stops))]
-    if listed and all(listed):
-        yield "gen_ai.request.stop_sequences", listed
 
 
 def _embeddings(asked: Asked, answered: Answered) -> Iterator[tuple[str, Attribute]]:
@@ -136,19 +107,29 @@ def _content(prefix: str, part: Part) -> Iterator[tuple[str, Attribute]]:
             yield f"{prefix}.text", text
         case Reasoning():
             yield f"{prefix}.type", "reasoning"
-            for name, value in (("text", part.text), ("id", part.id), ("encrypted_content", part.encrypted)):
+            opaque = part.seal or "encrypted_content"
+            for name, value in (("text", part.text), ("id", part.id), (opaque, part.encrypted)):
                 if value:
                     yield f"{prefix}.{name}", value
         case Media():
             yield f"{prefix}.type", part.modality
             for name, value in (("url", part.url), ("mime_type", part.mime_type), ("name", part.name)):
-                if value:
+                if value and name in _MEDIA.get(part.modality, ("url",)):
                     yield f"{prefix}.{part.modality}.{part.modality}.{name}", value
         case ToolCall():
             pass
         case _:
             yield f"{prefix}.type", as_text(at(part.json, "type")) or "unknown"
             yield f"{prefix}.text", compact(part.json)
+
+
+_MEDIA: Final[Mapping[str, tuple[str, ...]]] = {
+    "image": ("url",),
+    "video": ("url",),
+    "audio": ("url", "mime_type"),
+    "document": ("url", "mime_type", "name"),
+}
+"""What the convention says of each kind of media."""
 
 
 def _documents(value: Json) -> list[Json]:
@@ -160,7 +141,7 @@ def _documents(value: Json) -> list[Json]:
     return as_list(value)
 
 
-def _document(prefix: str, value: Json) -> Iterator[tuple[str, Attribute]]:
+def _document(value: Json) -> Iterator[tuple[str, Json]]:
     """Spell one document, which may be a text, a dict, a typed object, or a tuple of one of these and its score."""
     score: Json = None
     if isinstance(pair := at(value, "$tuple"), list) and len(pair) == 2:
@@ -170,11 +151,11 @@ def _document(prefix: str, value: Json) -> Iterator[tuple[str, Attribute]]:
     for name in ("content", "page_content", "text", "document"):
         content = content if content is not None else fields.get(name)
     if isinstance(content, str):
-        yield f"{prefix}.content", content
+        yield "content", content
     score = fields.get("score") if score is None else score
     if isinstance(score, int | float) and not isinstance(score, bool):
-        yield f"{prefix}.score", float(score)
+        yield "score", float(score)
     if isinstance(identity := fields.get("id"), str | int):
-        yield f"{prefix}.id", str(identity)
+        yield "id", str(identity)
     if metadata := fields.get("metadata"):
-        yield f"{prefix}.metadata", compact(metadata)
+        yield "metadata", metadata

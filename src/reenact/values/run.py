@@ -51,6 +51,13 @@ FORK_CHANGED = "reenact.fork.changed"
 FORK_ASKED = "reenact.fork.asked"
 """On a model call of a fork that went out with another request than the program made: the body that it made."""
 
+RECORDED_NAME = "reenact.recorded.name"
+RECORDED_KIND = "reenact.recorded.kind"
+VIEW = "reenact.view"
+"""Names of attributes that are derived, and are taken away where the span is read (`values.semconv`)."""
+SHOWN = (VIEW, RECORDED_NAME, RECORDED_KIND)
+"""What a span has that was shown to others: one of these at least."""
+
 OURS = "reenact.schema_version"
 """The attribute that every span of ours has."""
 
