@@ -22,7 +22,7 @@ from reenact.foreign.records import nanoseconds
 from reenact.values.span import SpanRecord
 
 FORMATS = {member.name.replace("-", "_"): member for member in members("formats", Format)}
-RECORDS = ("agentops", "braintrust", "datadog", "langfuse", "langsmith", "mlflow", "openai_agents", "weave")
+RECORDS = ("agentops", "braintrust", "datadog", "langfuse", "langsmith", "mlflow", "openai_agents", "opik", "weave")
 CASES = [path for name in RECORDS for path in sorted((GOLDEN / "formats" / name).glob("*"))]
 FAMILIES = {
     "langfuse": ("langfuse-api-export/*.json", "agent-prism/langfuse-*.json"),
