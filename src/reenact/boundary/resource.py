@@ -18,7 +18,9 @@ from reenact.discover import entries
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.message import Asked
 
-_SAYS_NOTHING: Final = re.compile(r"v\d+\w*|openai|anthropic|api|inference|compat|compatible-mode|paas|ai|beta|")
+_SAYS_NOTHING: Final = re.compile(
+    r"v\d+\w*|openai|anthropic|api|inference|compat|compatible-mode|paas|ai|beta|ml|studio|hf-inference|"
+)
 _ASKS_A_MODEL = re.compile(
     r":(?:stream)?(?:raw)?(?:generatecontent|predict)|/(?:converse|invoke)(?:-|$)|/interactions$|/api/(?:chat|generate)$"
     r"|/v\d+/(?:complete|completions|chat|rerank|generate|messages)$|/inference|/model/"
@@ -43,7 +45,11 @@ def resource(url: str, shape: Shape) -> str:
 def model_in(resource_path: str) -> str | None:
     """Give the model that a resource names, as `gpt-4o` of `deployments/gpt-4o`."""
     pairs = resource_path.split("/")
-    names_by_kind = {kind: pairs[at + 1] for at, kind in enumerate(pairs[:-1]) if kind in _MODELS}
+    names_by_kind = {
+        kind: "/".join(pairs[at + 1 : at + 1 + _width(pairs, at)])
+        for at, kind in enumerate(pairs[:-1])
+        if kind in _MODELS
+    }
     return next((unquote(names_by_kind[kind]) for kind in _MODELS if kind in names_by_kind), None)
 
 
@@ -102,12 +108,20 @@ def _parts(url: str, shape: Shape) -> list[tuple[str, bool]]:
     while at < len(segments):
         if segments[at] in _PAIRS and at + 1 < len(segments):
             asks = segments[at] not in _REGIONS
-            parts += [(segments[at], asks), (segments[at + 1], asks)]
-            at += 2
+            width = _width(segments, at)
+            parts += [(segment, asks) for segment in segments[at : at + 1 + width]]
+            at += 1 + width
         else:
             parts.append((segments[at], _SAYS_NOTHING.fullmatch(segments[at]) is None))
             at += 1
     return parts
+
+
+def _width(segments: list[str], at: int) -> int:
+    """Tell how many segments name what the word at a place begins: a model's name may have its owner before it."""
+    beyond = segments[at + 2] if at + 2 < len(segments) else ""
+    is_named = segments[at] == "models" and beyond not in _PAIRS and _SAYS_NOTHING.fullmatch(beyond) is None
+    return 2 if is_named else 1
 
 
 def _is_known(url: str, shape: Shape) -> bool:
@@ -115,7 +129,7 @@ def _is_known(url: str, shape: Shape) -> bool:
     segments, at = _before(url, shape), 0
     while at < len(segments):
         if segments[at] in _PAIRS and at + 1 < len(segments):
-            at += 2
+            at += 1 + _width(segments, at)
         elif _SAYS_NOTHING.fullmatch(segments[at]):
             at += 1
         else:

@@ -7,6 +7,7 @@ OpenRouter, vLLM and Azure add are read where they say the same thing, and kept 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from reenact.contracts.shape import Shape, Wording
 from reenact.values.call import CallKind
@@ -439,3 +440,65 @@ SHAPE = Shape(
     wording=Wording(read=_read_said, write=_write_said, finishes=("tool_calls", "stop")),
     credentials=("OPENAI_API_KEY",),
 )
+
+
+def _named(body: Json) -> dict[str, Json]:
+    """Give a body of watsonx's with its model under OpenAI's word."""
+    fields = as_object(body)
+    return {"model": fields["model_id"], **without(fields, ("model_id",))} if "model_id" in fields else fields
+
+
+def _read_named(body: Json) -> Asked:
+    return _read_request(_named(body))
+
+
+def _read_named_stream(body: Json) -> Asked:
+    return replace(_read_named(body), stream=True)
+
+
+def _always(body: Json) -> bool:
+    """Say that the path asks for a stream."""
+    del body
+    return True
+
+
+def _read_named_reply(body: Json) -> Answered:
+    return _read_reply(_named(body))
+
+
+def _unfold_unended(body: Json) -> bytes:
+    """Spell a whole reply as chunks, with no word for their end: watsonx's stream just ends."""
+    return _unfold(body).removesuffix(b"data: [DONE]\n\n")
+
+
+WATSONX = Shape(
+    name="watsonx.chat",
+    system="watsonx",
+    genai_provider="ibm.watsonx.ai",
+    operation=SHAPE.operation,
+    kind=SHAPE.kind,
+    span_name="TextChat",
+    paths=("/text/chat",),
+    fields=SHAPE.fields,
+    noise=frozenset(),
+    opaque=SHAPE.opaque,
+    read_request=_read_named,
+    read_reply=_read_named_reply,
+    fold=_fold,
+    is_stream=lambda _: False,
+    unfold=_unfold_unended,
+    wording=SHAPE.wording,
+    stream_ends=(),
+)
+"""IBM watsonx's chat, OpenAI's but for the word for its model; of a deployment the path names it."""
+
+WATSONX_STREAM = replace(
+    WATSONX,
+    name="watsonx.chat_stream",
+    span_name="TextChatStream",
+    paths=("/text/chat_stream",),
+    read_request=_read_named_stream,
+    is_stream=_always,
+    api=WATSONX.name,
+)
+"""The same question, asked for an answer in pieces."""
