@@ -68,7 +68,9 @@ class Collector:
         with self._lock, (self.folder / "accepted").open("ab") as file:
             file.write(b"".join(ids))
             if (kept := self.folder / "requests").is_dir():
-                (kept / f"{time.time_ns():020d}.binpb").write_bytes(request.SerializeToString())
+                draft = self.folder / "request.draft"  # it may be killed while it writes
+                draft.write_bytes(request.SerializeToString())
+                draft.rename(kept / f"{time.time_ns():020d}.binpb")
 
     @property
     def early(self) -> bool:

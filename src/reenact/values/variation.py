@@ -43,6 +43,8 @@ class Edit:
     """It comes to `outcome` first, and to what was recorded when it is tried again."""
     head_order: int | None = None
     end_order: int | None = None
+    end_ns: int | None = None
+    """When its answer was there, which a replay holds to the pace of the others; None where that stays."""
     attributes: Mapping[str, Attribute] = field(default_factory=dict[str, Attribute])
     """Attributes of the span that are replaced."""
 

@@ -69,17 +69,19 @@ def _overlap(group: Sequence[Node]) -> bool:
 
 
 def _ordered(run: Run, group: Sequence[Node], order: Sequence[Node], size: int) -> Variation:
-    """Release the answers of `group` in `order`, at the places where answers of the group were released.
+    """Release the answers of `group` in `order`, at the places and times where answers of the group were released.
 
     Where a call was the last thing that a job of a pool did, the end of that job goes with it.
     """
     ends = _job_ends(run, group)
     numbers = sorted([node.end_order for node in group] + [end.order for end in ends.values()])
     edits: list[Edit] = [*_waits_that_see(run, numbers[0], numbers[-1])]
-    times = {end.order: end.ns for end in ends.values()}
+    times: dict[int, Json] = {node.end_order: node.span.end_ns for node in group}
+    times |= {end.order: end.ns for end in ends.values()}
     moved: dict[str, dict[str, Json]] = {}
     for node in order:
-        edits.append(Edit(node=node.id, end_order=numbers.pop(0)))
+        place = numbers.pop(0)
+        edits.append(Edit(node=node.id, end_order=place, end_ns=as_count(times.get(place))))
         if (end := ends.get(node.id)) is not None:
             at = numbers.pop(0)
             moved.setdefault(end.root, {})[end.lane] = [at, times.get(at, end.ns)]

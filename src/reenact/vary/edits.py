@@ -54,6 +54,8 @@ def _edited(node: Node, edits: Iterable[Edit]) -> list[Node]:
             end = node.end_order if edit.end_order is None else edit.end_order
             head = node.head_order if edit.head_order is None else edit.head_order
             node = replace(node, span=span, end_order=end, head_order=head)
+        if edit.end_ns is not None:
+            node = replace(node, span=replace(node.span, end_ns=max(edit.end_ns, node.span.start_ns)))
         if edit.outcome is not None and edit.before:
             further.append(_copy(_coming_to(node, edit.outcome), 0))
         elif edit.outcome is not None:
