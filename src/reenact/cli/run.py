@@ -32,7 +32,9 @@ _REASONS = 3
 @click.option("--tenant", help="Which customer it belongs to; on every span as reenact.tenant.")
 @click.option("--policy", metavar="FILE", default="", help="The redaction policy: a TOML file (docs/policies.md).")
 @click.option(
-    "--semconv", type=click.Choice([*Semconv]), help=f"The names in which backends are shown it. Default: {SETTING}."
+    "--semconv",
+    type=click.Choice([each.value for each in Semconv]),
+    help=f"The names in which backends are shown it. Default: {SETTING}.",
 )
 @click.option("--collect", is_flag=True, help="Take in what other instrumentations and languages in it send over OTLP.")
 @click.option("--strict", is_flag=True, help="Exit 3 where the run is not recorded whole; without a store, before it.")

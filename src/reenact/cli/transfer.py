@@ -30,7 +30,7 @@ from reenact.values.semconv import Semconv, semconv_from
 @click.option("--plain", is_flag=True, help="Without the flattened messages that other vendors' screens read.")
 @click.option(
     "--semconv",
-    type=click.Choice([*Semconv]),
+    type=click.Choice([each.value for each in Semconv]),
     help="The names that those screens go by: OpenInference's, OpenTelemetry's for generative AI (genai), or both. "
     "Default: REENACT_SEMCONV, else openinference.",
 )

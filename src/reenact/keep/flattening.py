@@ -83,7 +83,7 @@ def _root(span: SpanRecord, semconv: Semconv) -> SpanRecord:
 
 
 def _given(span: SpanRecord) -> dict[str, Attribute]:
-    if "input.value" in span.attributes:
+    if "input.value" in span.attributes or span.attributes.get("reenact.process.root") is not True:
         return {}
     entry = span.attributes.get("reenact.entry")
     words = as_list(at(parsed_or_none(entry) if isinstance(entry, str) else None, "argv"))
@@ -97,7 +97,7 @@ def _given_out(span: SpanRecord) -> dict[str, Attribute]:
         return {}
     output = span.attributes.get(OUTPUT)
     pieces = as_list(at(parsed_or_none(output) if isinstance(output, str) else None, "streams", "stdout", "pieces"))
-    text = "".join(as_text(item) for piece in pieces if len(item_list := as_list(piece)) > 1 for item in item_list[1:2])
+    text = "".join(as_text(item) for piece in pieces for item in as_list(piece)[1:2])
     return {"output.value": text, "output.mime_type": "text/plain"} if text else {}
 
 
