@@ -232,7 +232,7 @@ def is_listed(module: object, name: str) -> bool:
 
 def is_listed_class(cls: type) -> bool:
     """Tell whether a class is on the list, and no other one that only bears its name."""
-    if cls is _LOCK:
+    if cls is _LOCK or _is_our_lock(cls):
         return True
     outer = cls.__qualname__.partition(".")[0]
     if not is_listed(cls.__module__, outer):
@@ -247,6 +247,12 @@ def is_listed_class(cls: type) -> bool:
     return member is cls
 
 
+def _is_our_lock(cls: type) -> bool:
+    """Tell a class of locks that stands for the native one while waits are recorded, and no subclass of it."""
+    return type(cls).__module__ == _OUR_LOCKS and cls.__base__ is not None and cls.__base__.__module__ == _OUR_LOCKS
+
+
+_OUR_LOCKS: Final = "reenact.integrations.native_waits"
 _LOCK: Final = type(allocate_lock())
 _HEAP: Final = 1 << 9
 """Set in `__flags__` of a class that Python code, or a module of C's that makes its own, made (Py_TPFLAGS_HEAPTYPE)."""
