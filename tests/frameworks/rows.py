@@ -125,6 +125,7 @@ row(
     BASE,
     starts=(("begin",), ("resume",)),
     beside=("langgraph-checkpoint-sqlite", "langchain", "langchain-openai"),
+    structure="2 agent, 7 chain",
 )
 row(
     "llamaindex_agents",
@@ -199,6 +200,7 @@ row(
     2,
     r"<code>\nsaid = look_up('Oslo') + ' ' + book('Bergen')\nprint(said)\n</code>" + "\n"
     r"<code>\nfinal_answer(f'Your trip number § is booked: {said}')\n</code>" + "\n",
+    structure="1 agent, 2 chain",
 )
 row(
     "autogen_team",
