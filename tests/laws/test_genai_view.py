@@ -93,10 +93,10 @@ def exchange_of(case: Path) -> tuple[Call, Outcome]:
 @pytest.mark.parametrize("case", SHAPE_CASES, ids=case_name)
 def test_a_model_s_call_is_shown_as_the_conventions_have_it(case: Path) -> None:
     span = span_of_call(*exchange_of(case))
-    for semconv in GENAI:
+    for semconv in Semconv:
         shown = flattened(span, semconv)
-        assert findings(shown) == []
-        assert as_recorded(shown).attributes.keys() >= span.attributes.keys()
+        assert semconv is Semconv.OPENINFERENCE or findings(shown) == []
+        assert read(shown) == read(span)
     assert as_recorded(flattened(span, Semconv.GENAI)) == span
 
 

@@ -47,7 +47,6 @@ from reenact.values.call import (
     Unfinished,
     Value,
 )
-from reenact.values.evaluation import evaluation_of
 from reenact.values.evidence import (
     JSON,
     TEXT,
@@ -108,6 +107,8 @@ _FLATTENED = (
     "gen_ai.request.",
     "gen_ai.response.",
     "gen_ai.usage.",
+    "gen_ai.output.type",
+    "gen_ai.embeddings.dimension.count",
     "gen_ai.conversation.id",
     "error.type",
 )
@@ -651,13 +652,23 @@ def _view(call: Call, outcome: Outcome, around: Around) -> View:
             attributes |= {"tool.parameters": compact(function["parameters"]), "tool.json_schema": compact(around.tool)}
         if isinstance(description := function.get("description"), str):
             attributes["tool.description"] = description
-    if call.kind is CallKind.EVALUATOR and (evaluation := evaluation_of(call, outcome)) is not None:
+    if call.kind is CallKind.EVALUATOR:
+        attributes |= _evaluated(call, outcome)
+    return View(attributes=attributes)
+
+
+def _evaluated(call: Call, outcome: Outcome) -> dict[str, Attribute]:
+    """Show what an evaluation came to."""
+    from reenact.values.evaluation import evaluation_of  # no recorder shows anything
+
+    attributes: dict[str, Attribute] = {}
+    if (evaluation := evaluation_of(call, outcome)) is not None:
         first = "evaluations.0.evaluation"
         attributes |= {f"{first}.name": evaluation.name, f"{first}.annotator_kind": evaluation.annotator}
         if evaluation.score is not None:
             attributes[f"{first}.score"] = evaluation.score
         attributes |= {f"{first}.{name}": text for name, text in evaluation.texts.items()}
-    return View(attributes=attributes)
+    return attributes
 
 
 def _yielded(chunk: Chunk) -> Json:
