@@ -149,6 +149,7 @@ row(
     3,
     BASE,
     beside=("llama-index-llms-openai-like",),
+    structure="1 agent, 16 chain",
 )
 row(
     "openai_agents",
@@ -173,6 +174,7 @@ row(
     3,
     BASE + "You are welcome §.\n",
     starts=(("Book me a trip.",), ("Thank you.",)),
+    structure="2 agent, 6 chain",
 )
 row(
     "pydantic_ai_agents",
