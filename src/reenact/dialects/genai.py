@@ -182,7 +182,7 @@ def _content(body: Json, asked: Asked, answer: Answered) -> dict[str, Attribute]
         attributes["gen_ai.input.messages"] = compact(parts.spelled_messages(history))
     if answer.messages:
         attributes["gen_ai.output.messages"] = compact(parts.spelled_answers(answer))
-    if definitions := parts.spelled_tools(asked.tools):
+    if definitions := parts.spelled_tools([*asked.tools]):
         attributes["gen_ai.tool.definitions"] = compact(definitions)
     return attributes
 

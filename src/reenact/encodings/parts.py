@@ -98,10 +98,10 @@ def spelled_answers(answered: Answered) -> list[Json]:
     return spelled
 
 
-def spelled_tools(definitions: Iterable[Json]) -> list[Json]:
+def spelled_tools(definitions: Json) -> list[Json]:
     """Spell definitions of tools in any provider's words flat: `type`, `name`, `description`, `parameters`."""
     spelled: list[Json] = []
-    for definition in tool_schema.tools([*definitions]):
+    for definition in tool_schema.tools(as_list(definitions)):
         fields = as_object(definition)
         function = as_object(fields.get("function"))
         flat: dict[str, Json] = {**without(fields, ("function",)), **function}
