@@ -24,6 +24,11 @@ def told(desk: Desk, selector: str) -> Any:
     return [call | {"run": shown["run"]["id"]} for call in shown["calls"]]
 
 
+def without_view(calls: Any) -> Any:
+    """The same less the attributes, among which a reader is shown a view in OpenInference's names."""
+    return [{name: value for name, value in call.items() if name != "attributes"} for call in calls]
+
+
 @pytest.mark.always
 def test_a_run_is_the_same_in_whatever_names_it_left(desk: Desk) -> None:
     sent = desk.folder / "sent.jsonl"
@@ -42,7 +47,8 @@ def test_a_run_is_the_same_in_whatever_names_it_left(desk: Desk) -> None:
         target = desk.folder / f"{semconv}.jsonl"
         done = desk.reenact("export", "last", "--semconv", semconv, "-o", str(target))
         assert done.returncode == 0, done.stderr
-        assert told(desk, str(target)) == plain
+        assert without_view(told(desk, str(target))) == without_view(plain)
+        assert semconv != "genai" or told(desk, str(target)) == plain
         if semconv != "openinference":
             assert [problem for span in spans_in(target) for problem in findings(span)] == []
             assert any("gen_ai.tool.call.id" in span.attributes for span in spans_in(target))
