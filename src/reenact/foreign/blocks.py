@@ -224,7 +224,9 @@ def told_parts(body: Json, depth: int = 0) -> tuple[Part, ...]:
 
 
 def _is_told(item: Json) -> bool:
-    return isinstance(item, str) or (isinstance(item, dict) and (set(item) == {"json"} or is_block(item)))
+    if not isinstance(item, dict):
+        return isinstance(item, str)
+    return set(item) == {"json"} or GENERIC_TYPE in item or is_block(item)
 
 
 def _answer_parts(item: Json, depth: int) -> tuple[Part, ...]:
