@@ -75,10 +75,10 @@ def test_another_run_of_the_program_knows_names_too() -> None:
 
 def unreadable() -> Run:
     made = Made(3)
-    url = "https://us-south.ml.cloud.ibm.com/ml/v1/text/chat?version=2024-05-31"
+    url = "https://api.writer.example/v1/converse"
     request = HttpRequest(shape="http", method="POST", url=url, body=Body(b'{"messages": []}'))
     reply = HttpReply(status=200, headers=(), body=Body(json.dumps({"choices": []}).encode()))
-    made.add(CallKind.UNKNOWN, "POST us-south.ml.cloud.ibm.com", request, Returned(payload=reply))
+    made.add(CallKind.UNKNOWN, "POST api.writer.example", request, Returned(payload=reply))
     made.tool("issue_refund", {"amount": 5}, {"ok": True})
     return made.run()
 
