@@ -133,6 +133,19 @@ def test_what_is_written_names_no_folder_of_this_machine(desk: Desk) -> None:
     assert shown.returncode == 0, shown.stderr
 
 
+@pytest.mark.always
+def test_a_fixture_is_replayed_by_hand_in_every_world(desk: Desk) -> None:
+    """It says `.` for the folder that it is replayed in, and a world may begin in another one."""
+    desk.write("agent.py", "import reenact\n@reenact.tool\ndef add(a, b):\n    return a + b\nprint(add(1, 2))\n")
+    assert desk.reenact("run", "-q", "--", "python", "agent.py").returncode == 0
+    fixture = json.loads(desk.reenact("promote", "last", "--json").stdout)["fixture"]
+    for level in ("", "landlock", "off"):
+        environ = {**desk.settings(), "REENACT_ENFORCE": level}
+        done = desk.reenact("replay", "--trust", str(fixture), environ=environ, cold=True)
+        assert (done.returncode, done.stdout) == (0, "3\n"), (level, done.stderr)
+        assert "same: 1 tool calls answered" in done.stderr
+
+
 @pytest.mark.slow
 def test_a_promoted_project_can_be_moved(desk: Desk, tmp_path_factory: pytest.TempPathFactory) -> None:
     environ = project(desk, INCIDENTS[0])

@@ -151,6 +151,7 @@ def replay(
     the program cannot be started, `UsageError` where a change fits no call.
     """
     store = own_store(store)
+    cwd = cwd.absolute()  # a fixture says `.`, which is `/` in a world whose root was made anew
     asked = policy
     if policy.keep:
         asked = replace(policy, keep=str(Path(policy.keep).absolute()))
