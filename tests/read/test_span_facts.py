@@ -59,6 +59,15 @@ def test_a_call_is_counted_by_the_emitters_own_word(said: dict[str, str], kind: 
     assert by_kind(row_of(told(said=said)).counts) == {kind: 1}
 
 
+def test_a_section_of_a_framework_is_no_call() -> None:
+    said = {"reenact.section": "langgraph", "openinference.span.kind": "CHAIN"}
+    row = row_of(told(parentSpanId="b7ad6b7169203331", said=said), told(said={"openinference.span.kind": "LLM"}))
+    assert by_kind(row.counts) == {"llm": 1}
+    span = SpanRecord(trace_id="1", span_id="2", parent_id="3", name="plan", start_ns=1, end_ns=2, attributes={**said})
+    add(row, of_record(span))
+    assert by_kind(row.counts) == {"llm": 1}
+
+
 def test_the_topmost_span_names_a_run_and_says_how_it_ended() -> None:
     below = told(parentSpanId="b7ad6b7169203331", startTimeUnixNano="2", status={"code": 2})
     row = row_of(below, told(name="run", endTimeUnixNano="20", status={"code": "STATUS_CODE_OK"}), below)

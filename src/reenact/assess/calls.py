@@ -30,9 +30,8 @@ from reenact.values.call import (
 from reenact.values.difference import ABSENT, Absent
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.message import Answered, Asked, Message, Text, ToolCall
-from reenact.values.run import Node, Run
+from reenact.values.run import OURS, Node, Run
 
-OURS = "reenact.schema_version"
 _DOUBT = "other tools have spans here and it has none: the program did it inline, or refused it in the tool's name"
 _TOOL_REASONS = frozenset({"tool_calls", "tool_use", "function_call"})
 _STRUCTURE = frozenset({"agent", "chain", "prompt", "unknown"})

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reenact.assess.calls import OURS, CallView, asked_unseen
+from reenact.assess.calls import CallView, asked_unseen
 from reenact.assess.refusals import refused
 from reenact.boundary.reading import is_plain
 from reenact.boundary.resource import is_a_model
 from reenact.values.assertion import Calls
 from reenact.values.call import CallKind, HttpRequest
-from reenact.values.run import Run
+from reenact.values.run import OURS, Run
 
 _HTTP = frozenset({"llm", "embedding", "http"})
 _UNDERSTOOD = frozenset({CallKind.LLM, CallKind.TOOL, CallKind.RETRIEVER, CallKind.EMBEDDING, CallKind.RERANKER})

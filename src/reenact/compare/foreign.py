@@ -20,11 +20,10 @@ from reenact.foreign.partial_question import (
 from reenact.values.call import HttpReply, HttpRequest, Returned, Streamed
 from reenact.values.difference import ABSENT, FieldDifference
 from reenact.values.json import parsed_or_none
-from reenact.values.run import Node
+from reenact.values.run import OURS, Node
 
 _SAID_OF_REPLY = ("reply.model", "reply.finish_reasons")
 _REFUSED = 400
-_OURS = "reenact.schema_version"
 
 
 def differing_questions(a: Node, b: Node) -> list[FieldDifference] | None:
@@ -51,7 +50,7 @@ def _comparison(of: Node, against: Node) -> Compared | None:
 def kept_outcomes(differences: Iterable[FieldDifference], a: Node, b: Node) -> list[FieldDifference]:
     """Leave out the differences of two outcomes that come of what one emitter did not keep."""
     differences = [*differences]
-    if any(_OURS not in node.span.attributes for node in (a, b)):
+    if any(OURS not in node.span.attributes for node in (a, b)):
         differences = [each for each in differences if not (each.path == "returned" and _is_one_text(each))]
     if not (is_partial(a) or is_partial(b)):
         return differences

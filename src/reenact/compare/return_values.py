@@ -16,7 +16,7 @@ from reenact.compare.volatile import Side, Volatile
 from reenact.values.call import CallKind, FunctionCall, Raised, Returned, Streamed, Unfinished, Value
 from reenact.values.difference import Divergence
 from reenact.values.json import Json
-from reenact.values.run import Node, Run
+from reenact.values.run import OURS, Node, Run
 
 _COMPARED = frozenset({CallKind.AGENT, CallKind.CHAIN})
 _Key = tuple[str, str, str, int]
@@ -65,7 +65,7 @@ def _functions(run: Run) -> dict[_Key, Node]:
     for node in run.nodes:
         if node.kind not in _COMPARED or is_root(node, run) or not isinstance(node.call.request, FunctionCall):
             continue
-        if "reenact.schema_version" not in node.span.attributes or not _is_told(node):
+        if OURS not in node.span.attributes or not _is_told(node):
             continue
         key = (node.kind.value, node.call.name, node.lane)
         count[key] += 1

@@ -14,6 +14,7 @@ from reenact.values import typed
 from reenact.values.call import Call, CallKind, FunctionCall, HttpRequest, Outcome
 from reenact.values.evidence import outcome_from_attributes, request_from_attributes
 from reenact.values.json import Json, parsed_or_none
+from reenact.values.run import CARRIER, OURS
 from reenact.values.span import SpanRecord
 
 _KINDS: Final = frozenset(CallKind)
@@ -23,7 +24,7 @@ _EVIDENCE: Final = (
     "http.",
     "url.full",
     "openinference.span.kind",
-    "reenact.schema_version",
+    OURS,
     "reenact.boundary",
     "reenact.shape",
     "reenact.function",
@@ -40,7 +41,7 @@ _LISTS: Final = ("reenact.lost", "reenact.rebuilt")
 
 
 def _recognises(span: SpanRecord) -> float:
-    return 1.0 if "reenact.carrier" in span.attributes else 0.0
+    return 1.0 if CARRIER in span.attributes else 0.0
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
@@ -63,6 +64,6 @@ DIALECT = Dialect(
     name="http-exchange",
     recognises=_recognises,
     decode=_decode,
-    marks=SpanMarks(attributes=("reenact.carrier",)),
+    marks=SpanMarks(attributes=(CARRIER,)),
     most=1.0,
 )

@@ -62,6 +62,7 @@ from reenact.values.exception_record import exception_of_span
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
 from reenact.values.message import Answered, Asked
+from reenact.values.run import OURS
 from reenact.values.span import Attribute, SpanRecord
 
 if TYPE_CHECKING:  # our own spans carry the evidence itself and need none of the readers of others'
@@ -263,7 +264,7 @@ def _encode_outcome(call: Call, outcome: Outcome) -> dict[str, Attribute]:
 
 
 def _recognises(span: SpanRecord) -> float:
-    if "reenact.schema_version" in span.attributes or "reenact.boundary" in span.attributes:
+    if OURS in span.attributes or "reenact.boundary" in span.attributes:
         return 1.0
     if _KIND in span.attributes:
         return 0.9
@@ -316,7 +317,7 @@ def _decode_foreign(span: SpanRecord, kind: CallKind) -> tuple[Call, Outcome]:
         for name, value in attributes.items()
         if name not in (_KIND, "input.value", "input.mime_type", "output.value", "output.mime_type")
     }
-    if "reenact.schema_version" in attributes:
+    if OURS in attributes:
         call = Call(kind=kind, name=span.name, request=_told_arguments(attributes), attributes=extras)
         return call, _told_outcome(span)
     if kind is CallKind.UNKNOWN and _KIND not in attributes:
@@ -688,8 +689,6 @@ DIALECT = Dialect(
     decode=_decode,
     view=_view,
     writing=WRITING,
-    marks=SpanMarks(
-        attributes=("reenact.schema_version", "reenact.boundary", _KIND), beginnings=("llm.input_messages.",)
-    ),
+    marks=SpanMarks(attributes=(OURS, "reenact.boundary", _KIND), beginnings=("llm.input_messages.",)),
     most=1.0,
 )

@@ -10,7 +10,7 @@ from reenact.graph.build import build
 from reenact.read.likeness import nearest
 from reenact.read.open import first_bytes, open_recording
 from reenact.values.file_kind import FileKind
-from reenact.values.run import Node
+from reenact.values.run import OURS, Node
 
 
 def kind_of(path: Path) -> FileKind:
@@ -42,4 +42,4 @@ def kind_of(path: Path) -> FileKind:
 def _dialect(node: Node) -> str:
     """Name the dialect that read a call; empty for what stands in no file, such as the root above a conversation."""
     name = node.call.attributes.get("reenact.dialect")
-    return name if isinstance(name, str) else "reenact" if "reenact.schema_version" in node.span.attributes else ""
+    return name if isinstance(name, str) else "reenact" if OURS in node.span.attributes else ""

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from reenact.boundary.question import shape_named
-from reenact.foreign.exchanges import CARRIER, hex_of, lacking, root_span
+from reenact.foreign.exchanges import hex_of, lacking, root_span
 from reenact.foreign.foreign_call import LOST, REBUILT, Loss
 from reenact.foreign.rebuilding import rebuilt
 from reenact.values.call import CallKind, FunctionCall, HttpRequest, Returned, Value
 from reenact.values.evidence import outcome_to_attributes, request_to_attributes
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.message import Answered, Asked, Message, Text, ToolCall, Usage
+from reenact.values.run import CARRIER, OURS
 from reenact.values.span import KIND_CLIENT, KIND_INTERNAL, Attribute, Scope, SpanRecord
 
 _KIND: Final = "openinference.span.kind"
@@ -187,7 +188,7 @@ def _model_span(
     trace_id, root_id, number, carrier = place
     shape = shape_named(request.shape) if isinstance(request, HttpRequest) else None
     attributes: dict[str, Attribute] = {**request_to_attributes(request), **outcome_to_attributes(request, outcome)}
-    attributes.pop("reenact.schema_version", None)
+    attributes.pop(OURS, None)
     attributes |= {
         _KIND: CallKind.LLM.value,
         CARRIER: carrier,
@@ -236,7 +237,7 @@ def _tool_span(call: ToolCall, answer: Message, turn: Turn, place: tuple[str, st
         **request_to_attributes(request),
         **outcome_to_attributes(request, Returned(payload=Value(json=text))),
     }
-    attributes.pop("reenact.schema_version", None)
+    attributes.pop(OURS, None)
     attributes |= {
         _KIND: CallKind.TOOL.value,
         CARRIER: carrier,

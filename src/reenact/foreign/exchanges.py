@@ -38,10 +38,8 @@ from reenact.values.call import (
 )
 from reenact.values.evidence import outcome_to_attributes, request_to_attributes
 from reenact.values.json import compact
+from reenact.values.run import CARRIER, OURS
 from reenact.values.span import KIND_CLIENT, KIND_INTERNAL, Attribute, Scope, SpanRecord
-
-CARRIER: Final = "reenact.carrier"
-"""The attribute that names the kind of file in which a call was found, such as `vcr-cassette`."""
 
 _KIND: Final = "openinference.span.kind"
 _SSE = re.compile(rb"\s*(?:data|event|id|retry)?:")
@@ -180,7 +178,7 @@ def _span(exchange: Exchange, number: int, trace_id: str, root_id: str, carrier:
         attributes[LOST] = compact([each.json for each in lost])
     if exchange.rebuilt:
         attributes[REBUILT] = list(exchange.rebuilt)
-        del attributes["reenact.schema_version"]  # it is not what a recorder of ours saw
+        del attributes[OURS]  # it is not what a recorder of ours saw
     start, end = _times(exchange)
     return SpanRecord(
         trace_id=trace_id,

@@ -7,20 +7,17 @@ two can never come to different calls.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 from reenact.foreign.partial_question import LOST, REBUILT, losses, rebuilt_parts
 from reenact.values.evidence import outcome_to_attributes, request_to_attributes
 from reenact.values.json import compact
-from reenact.values.run import Node
+from reenact.values.run import OURS, Node
 from reenact.values.span import Attribute, SpanRecord
-
-_OURS: Final = "reenact.schema_version"
 
 
 def settled(node: Node) -> SpanRecord:
     """Give the span of a call with its evidence spelled as ours. Structure, and what we recorded, stays as it is."""
-    if _OURS in node.span.attributes or node.call.is_structure:
+    if OURS in node.span.attributes or node.call.is_structure:
         return node.span
     request = node.call.request
     attributes: dict[str, Attribute] = {
@@ -33,5 +30,5 @@ def settled(node: Node) -> SpanRecord:
     }
     if node.tool_call_id:
         attributes["gen_ai.tool.call.id"] = node.tool_call_id
-    attributes.pop(_OURS)
+    attributes.pop(OURS)
     return replace(node.span, name=node.call.name, attributes=attributes, events=())

@@ -23,7 +23,7 @@ from reenact.values.masks import is_masked
 from reenact.values.masks import may_be as may_be_hidden
 from reenact.values.message import MADE_ID, Asked, Media, Message, Opaque, Text, ToolCall
 from reenact.values.redaction_marks import blinded
-from reenact.values.run import Node
+from reenact.values.run import OURS, Node
 
 if TYPE_CHECKING:
     from reenact.contracts.redactor import Redactor
@@ -32,7 +32,6 @@ REBUILT: Final = "reenact.rebuilt"
 LOST: Final = "reenact.lost"
 TOLD: Final = "reenact.told"
 """On a tool's call: the text that a model was told of its result."""
-_OURS: Final = "reenact.schema_version"
 _ROLES: Final[Mapping[str, str]] = {
     "developer": "system",
     "human": "user",
@@ -123,7 +122,7 @@ def is_partial(node: Node) -> bool:
     """Tell a model's call over HTTP that another emitter wrote down."""
     if not isinstance(node.call.request, HttpRequest):
         return False
-    foreign = _OURS not in node.span.attributes or bool(rebuilt_parts(node))
+    foreign = OURS not in node.span.attributes or bool(rebuilt_parts(node))
     return foreign and shape_named(node.call.request.shape) is not None
 
 

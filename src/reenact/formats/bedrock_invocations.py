@@ -19,7 +19,7 @@ from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
 from reenact.foreign import records
 from reenact.foreign.documents import documents
-from reenact.foreign.exchanges import CARRIER, hex_of, lacking, root_span
+from reenact.foreign.exchanges import hex_of, lacking, root_span
 from reenact.foreign.foreign_call import LOST, REBUILT, Loss
 from reenact.foreign.rebuilding import rebuilt
 from reenact.foreign.spelled_messages import turns
@@ -29,6 +29,7 @@ from reenact.values.evidence import outcome_to_attributes, request_to_attributes
 from reenact.values.json import Json, canonical, compact, parsed_or_none
 from reenact.values.lenient import as_count, as_list, as_object, as_text, at, first_count
 from reenact.values.message import Answered, Asked, Message, Usage
+from reenact.values.run import CARRIER, OURS
 from reenact.values.span import KIND_CLIENT, STATUS_ERROR, STATUS_UNSET, Attribute, Scope, SpanRecord
 
 _SIGN = re.compile(rb'\\?"schemaType\\?"\s*:\s*\\?"ModelInvocationLog\\?"')
@@ -147,7 +148,7 @@ def _span(record: dict[str, Json], seed: str, number: int) -> SpanRecord:
     request, outcome, marks = rebuilt(asked, answered, system=system, stream=asked.stream or None)
     error = as_text(record.get("errorCode"))
     attributes: dict[str, Attribute] = {**request_to_attributes(request), **outcome_to_attributes(request, outcome)}
-    del attributes["reenact.schema_version"]
+    del attributes[OURS]
     attributes |= {
         "openinference.span.kind": (CallKind.EMBEDDING if asked.inputs else CallKind.LLM).value,
         CARRIER: FORMAT.name,

@@ -15,10 +15,11 @@ from reenact.boundary.resource import shape_at
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
 from reenact.foreign.documents import documents
-from reenact.foreign.exchanges import CARRIER, Exchange, hex_of, lacking, run_of, spelled_json
+from reenact.foreign.exchanges import Exchange, hex_of, lacking, run_of, spelled_json
 from reenact.foreign.records import is_said, nanoseconds, originals, rest, unwrapped
 from reenact.values.json import Json, canonical, compact
 from reenact.values.lenient import as_count, as_list, as_object, as_text
+from reenact.values.run import CARRIER
 from reenact.values.skeleton import holds
 from reenact.values.span import STATUS_ERROR, STATUS_UNSET, Attribute, Scope, SpanRecord
 

@@ -18,7 +18,7 @@ from reenact.errors import InputError
 from reenact.foreign import conversations, records
 from reenact.foreign.conversations import Conversation, Turn
 from reenact.foreign.documents import documents
-from reenact.foreign.exchanges import CARRIER, hex_of, lacking, root_span
+from reenact.foreign.exchanges import hex_of, lacking, root_span
 from reenact.foreign.foreign_call import LOST, REBUILT
 from reenact.foreign.rebuilding import rebuilt
 from reenact.foreign.spelled_messages import turns
@@ -40,6 +40,7 @@ from reenact.values.evidence import outcome_to_attributes, request_to_attributes
 from reenact.values.json import Json, canonical, compact
 from reenact.values.lenient import as_count, as_list, as_object, as_text, at, text_or_json
 from reenact.values.message import Answered, Asked, Message, Usage
+from reenact.values.run import CARRIER, OURS
 from reenact.values.skeleton import holds
 from reenact.values.span import (
     KIND_CLIENT,
@@ -303,7 +304,7 @@ def _result(result: Json) -> Json:
 
 def _spelled_call(request: Request, outcome: Outcome, kind: CallKind, place: _Place) -> dict[str, Attribute]:
     attributes: dict[str, Attribute] = {**request_to_attributes(request), **outcome_to_attributes(request, outcome)}
-    attributes.pop("reenact.schema_version", None)
+    attributes.pop(OURS, None)
     return {
         **attributes,
         "openinference.span.kind": kind.value,

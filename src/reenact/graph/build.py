@@ -16,7 +16,7 @@ from reenact.graph.recovered_tools import recovered
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.log import Record
 from reenact.values.origin import without_proof
-from reenact.values.run import OURS, SECTION, SESSION_NAMES, SHOWN, TENANT, USER_NAMES, Node, Run
+from reenact.values.run import CARRIER, OURS, SECTION, SESSION_NAMES, SHOWN, TENANT, USER_NAMES, Node, Run
 from reenact.values.span import SpanRecord
 
 __all__ = ["build", "interpret"]
@@ -72,7 +72,7 @@ def _run(trace_id: str, spans: dict[str, SpanRecord], doubled: int, source: str)
     notes: list[str] = []
     spans, sections, section_of = _parted(spans)
     spans = settled(spans)
-    if others := any(OURS not in span.attributes for span in spans.values()):
+    if others := any(OURS not in span.attributes or CARRIER in span.attributes for span in spans.values()):
         spans = _lifted(spans)
     spans = with_parts(spans)
     if doubled:

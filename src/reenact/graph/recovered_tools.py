@@ -20,7 +20,7 @@ from reenact.values.call import Call, CallKind, FunctionCall, Returned, Unfinish
 from reenact.values.evidence import outcome_to_attributes, request_to_attributes
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.message import Message, Text, ToolCall
-from reenact.values.run import OURS, Node
+from reenact.values.run import CARRIER, OURS, Node
 from reenact.values.span import Attribute, SpanRecord
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ _ANSWERS: Final = ("response", "result", "output", "content")
 _APART_NS: Final = 1_000
 """Carriers that keep microseconds keep the order of calls that are so far apart."""
 _DEEPEST: Final = 12
-_CARRIED: Final = "reenact.carrier"
 
 
 def recovered(nodes: Sequence[Node]) -> tuple[list[Node], int]:
@@ -68,7 +67,7 @@ def recovered(nodes: Sequence[Node]) -> tuple[list[Node], int]:
 
 
 def _is_foreign(node: Node) -> bool:
-    return OURS not in node.span.attributes or _CARRIED in node.span.attributes
+    return OURS not in node.span.attributes or CARRIER in node.span.attributes
 
 
 def _asked_for(node: Node) -> Iterator[ToolAnswer]:
@@ -162,7 +161,7 @@ def _tool_node(each: ToolAnswer, place: int) -> Node:
         RECOVERED: compact(mark),
     }
     fields.pop(OURS)
-    if _CARRIED in asking.attributes and isinstance(order := asking.attributes.get("reenact.order.start"), int):
+    if CARRIER in asking.attributes and isinstance(order := asking.attributes.get("reenact.order.start"), int):
         fields["reenact.order.start"] = order + place + 1  # a carrier that knows no times leaves room between its calls
     begins = max(asking.end_ns, asking.start_ns) + (place + 1) * _APART_NS
     span = SpanRecord(
@@ -208,7 +207,7 @@ def _result(each: ToolAnswer) -> Json:
     """Give the text of a tool's message as it stands; JSON where the emitter wrote it down as JSON and not as text."""
     text = _text(each.result) if each.result is not None else ""
     read = parsed_or_none(text) if text[:1] in ("{", "[") else None
-    if read is None or each.by is None or _CARRIED in each.by.span.attributes:
+    if read is None or each.by is None or CARRIER in each.by.span.attributes:
         return typed.encode(text)
     spelled = [value for value in each.by.span.attributes.values() if isinstance(value, str)]
     spelled += [value for event in each.by.span.events for value in event.attributes.values() if isinstance(value, str)]

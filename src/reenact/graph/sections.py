@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from reenact.values.run import SECTION
+from reenact.values.run import OURS, SECTION
 from reenact.values.span import SpanRecord
 
 
@@ -17,9 +17,7 @@ def parted(
     Sections come by the time at which they began.
     """
     sections = {
-        span_id: span
-        for span_id, span in spans.items()
-        if SECTION in span.attributes and "reenact.schema_version" in span.attributes
+        span_id: span for span_id, span in spans.items() if SECTION in span.attributes and OURS in span.attributes
     }
     others: dict[str, SpanRecord] = {}
     section_of: dict[str, str] = {}

@@ -40,6 +40,7 @@ from reenact.values.run import (
     LOCKED,
     NATIVE_CODE,
     NOTHING_WRITTEN,
+    OURS,
     OUTPUT,
     PAUSES,
     PRINTED_INSIDE,
@@ -381,7 +382,7 @@ def _kit(run: Run, calls: list[Node], history: History | None) -> Iterator[KitIt
     known_requests = [request for request in requests if request is not None]
     replies = [answered(node) for node in models if not isinstance(node.outcome, Raised | Unfinished)]
     tools = [node for node in calls if node.kind is CallKind.TOOL]
-    exact = [node for node in calls if "reenact.schema_version" in node.span.attributes]
+    exact = [node for node in calls if OURS in node.span.attributes]
     yield _share("inputs, byte-exact", len(exact), len(calls), _RECORD)
     system = [m for r in known_requests for m in r.messages if m.role in {"system", "developer"}]
     prompt = "".join(part.text for message in system[:1] for part in message.parts if isinstance(part, Text))

@@ -15,7 +15,7 @@ from reenact.values import tool_schema
 from reenact.values.call import Call, CallKind, Outcome
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text, at
-from reenact.values.run import OUTPUT, RECORDED_KIND, Node, Run
+from reenact.values.run import OURS, OUTPUT, RECORDED_KIND, Node, Run
 from reenact.values.semconv import Semconv, as_recorded, shown
 from reenact.values.span import Attribute, SpanEvent, SpanRecord
 
@@ -29,7 +29,7 @@ def flattened(span: SpanRecord, semconv: Semconv = Semconv.OPENINFERENCE, around
 
     Where OTel's names are among them, the span has the name and the kind that these conventions have for it.
     """
-    if "reenact.schema_version" not in span.attributes:
+    if OURS not in span.attributes:
         return span
     if "reenact.boundary" not in span.attributes:
         return _root(span, semconv) if span.attributes.get("reenact.run.root") is True else span

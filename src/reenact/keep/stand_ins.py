@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from reenact.formats.journal import CUT, Reader
 from reenact.values.json import compact
-from reenact.values.run import SESSION, TENANT, USER
+from reenact.values.run import OURS, SESSION, TENANT, USER
 from reenact.values.span import STATUS_ERROR, Resource, Scope, SpanRecord
 
 MADE: Final = "reenact.made"
@@ -68,7 +68,7 @@ class Missing:
         first = min(below, key=_place)
         attributes: dict[str, Any] = {
             "openinference.span.kind": "CHAIN",
-            "reenact.schema_version": "1",
+            OURS: "1",
             "reenact.lane": first.attributes.get("reenact.lane", "main"),
             "reenact.order.start": max(0, _place(first)[0] - 1),
             **_common(below),
@@ -112,7 +112,7 @@ def _ended(trace_id: str, end: dict[str, Any], root: str | None, reader: Reader)
         status_message=end.get("message", ""),
         attributes={
             **reader.untagged(end["attributes"]),
-            "reenact.schema_version": "1",
+            OURS: "1",
             "reenact.incomplete": True,
             "reenact.outcome": "unfinished",
             "reenact.lost": compact(lost),  # type: ignore[arg-type]  # JSON it is

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
 from reenact.values.json import Json
-from reenact.values.run import RECORDED_NAME
+from reenact.values.run import RECORDED_NAME, SECTION
 from reenact.values.span import STATUS_ERROR, STATUS_OK, SpanRecord
 
 KINDS: Final = (
@@ -28,9 +28,10 @@ KINDS: Final = (
 """How calls are counted; `other` is what is no call or is of a kind that only decoding tells."""
 _OTHER: Final = len(KINDS) - 1
 _ROOT: Final = "reenact.run.root"
-_SESSION, _USER, _TENANT, _MODEL, _KIND, _IS_ROOT, _NAME = range(7)
+_SESSION, _USER, _TENANT, _MODEL, _KIND, _IS_ROOT, _IS_SECTION, _NAME = range(8)
 _WANTED: Final[Mapping[str, tuple[int, int]]] = {
     _ROOT: (_IS_ROOT, 0),
+    SECTION: (_IS_SECTION, 0),
     RECORDED_NAME: (_NAME, 0),
     "session.id": (_SESSION, 0),
     "gen_ai.conversation.id": (_SESSION, 1),
@@ -109,13 +110,16 @@ Glimpse = tuple[str, int, int, int, bool, bool, list[_Told]]
 def of_told(span: dict[str, Any]) -> Glimpse:
     """Look at a span as OTLP/JSON has it. Raises what odd shapes raise: `foreign.otlp` then reads the line."""
     facts: list[_Told] = [None, None, None, None, None]
-    root = False
+    root = section = False
     name = span.get("name") or ""
     for pair in cast("_Pairs", span.get("attributes") or ()):
         if pair["key"] in _WANTED:
             what, rank = _WANTED[pair["key"]]
             if what == _IS_ROOT:
                 root = True
+                continue
+            if what == _IS_SECTION:
+                section = True
                 continue
             if what == _NAME:
                 name = pair["value"].get("stringValue") or name
@@ -131,7 +135,7 @@ def of_told(span: dict[str, Any]) -> Glimpse:
         status = STATUS_ERROR if status.endswith("ERROR") else STATUS_OK if status.endswith("OK") else 0
     start, end = int(span.get("startTimeUnixNano") or 0), int(span.get("endTimeUnixNano") or 0)
     top = root or not span.get("parentSpanId")
-    return name, start, end, status or 0, top, not root, facts
+    return name, start, end, status or 0, top, not (root or section), facts
 
 
 def of_record(span: SpanRecord) -> Glimpse:
@@ -145,7 +149,8 @@ def of_record(span: SpanRecord) -> Glimpse:
                 facts[fact_rank[0]] = (fact_rank[1], value)
     root = span.attributes.get(_ROOT) is True
     name = recorded if isinstance(recorded := span.attributes.get(RECORDED_NAME), str) else span.name
-    return name, span.start_ns, span.end_ns, span.status, root or span.parent_id is None, not root, facts
+    counts = not root and SECTION not in span.attributes
+    return name, span.start_ns, span.end_ns, span.status, root or span.parent_id is None, counts, facts
 
 
 def add(row: Row, glimpse: Glimpse) -> None:

@@ -40,6 +40,7 @@ from reenact.values.run import (
     ENDED_BY,
     FROM_OUTSIDE,
     LEAVES,
+    OURS,
     OUTPUT,
     PROCESS_REST,
     READ_VARIABLES,
@@ -281,7 +282,7 @@ class Runs:
         """Begin what stands for a process, or a job in one, in the run of another process."""
         attributes: dict[str, Any] = {
             "openinference.span.kind": "CHAIN",
-            "reenact.schema_version": "1",
+            OURS: "1",
             "reenact.process.root": True,
             "reenact.lane": descent.lane,
             "reenact.order.start": self._next_order(),
@@ -344,7 +345,7 @@ class Runs:
         self._tape = draws.opening()
         attributes: dict[str, Any] = {
             "openinference.span.kind": kind,
-            "reenact.schema_version": "1",
+            OURS: "1",
             "reenact.run.root": True,
             "reenact.lane": lanes.current().path,
             "reenact.order.start": self._next_order(),

@@ -47,9 +47,8 @@ from reenact.values.difference import ABSENT, FieldDifference, differences
 from reenact.values.json import Json, compact, parse, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
 from reenact.values.message import Asked
-from reenact.values.run import Node
+from reenact.values.run import OURS, Node
 
-_OURS: Final = "reenact.schema_version"
 _UNRESOLVED: Final = object()
 _Pairs = TypeVar("_Pairs")
 
@@ -88,7 +87,7 @@ class KeptCalls:
         for stub in stubs:
             node = stub.node
             if isinstance(node.call.request, FunctionCall):
-                if _OURS not in node.span.attributes and not node.call.is_structure:
+                if OURS not in node.span.attributes and not node.call.is_structure:
                     self._functions.append(node)
             elif read_partial_question(node) is not None:
                 self._models.append(node)
@@ -180,7 +179,7 @@ class KeptCalls:
 
 def failed_for_good(node: Node) -> bool:
     """Tell whether a foreign span stands for all the tries of an SDK that came to nothing."""
-    if _OURS in node.span.attributes:
+    if OURS in node.span.attributes:
         return False
     return isinstance(node.outcome, Raised) or "failure" in rebuilt_parts(node)
 
@@ -191,7 +190,7 @@ def as_told(node: Node, call: Call | None = None) -> Outcome:
     A reply that was made of its meaning alone is spelled as the stream that the live `call` asks for.
     """
     match node.outcome:
-        case Returned(payload=Value(json=json)) if _OURS not in node.span.attributes and isinstance(
+        case Returned(payload=Value(json=json)) if OURS not in node.span.attributes and isinstance(
             node.call.request, FunctionCall
         ):
             output = json

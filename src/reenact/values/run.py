@@ -61,6 +61,9 @@ SHOWN = (VIEW, RECORDED_NAME, RECORDED_KIND)
 OURS = "reenact.schema_version"
 """The attribute that every span of ours has."""
 
+CARRIER = "reenact.carrier"
+"""The attribute that names the format of the file that a call was read from and that holds no spans, as a cassette."""
+
 SESSION, USER, TENANT = "session.id", "user.id", "reenact.tenant"
 """The attributes by which a span says for whom it is: OpenInference's, and ours."""
 
