@@ -23,6 +23,11 @@ _HEADER: Final = 16
 """Bytes before the code: magic number, flags, time and size of the source (PEP 552)."""
 
 
+def is_in_package(path: str) -> bool:
+    """Tell whether a path lies in the folder of our own modules."""
+    return Path(path).is_relative_to(_PACKAGE) and ".." not in Path(path).parts
+
+
 def missing_caches() -> list[str]:
     """Give the source files of our imported modules whose caches are not there, or are older than their sources."""
     modules = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] == _PACKAGE.name]
@@ -47,7 +52,7 @@ def write_caches(sources: Iterable[str]) -> None:
         return
     for source in sources:
         path = Path(source)
-        if path.is_relative_to(_PACKAGE) and ".." not in path.parts and path.suffix == ".py":
+        if is_in_package(source) and path.suffix == ".py":
             with suppress(Exception):  # read only, a full disk, a source that is gone: the next start is slow again
                 _write(path)
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from reenact.find.sources import RunSource
+from reenact.pipeline.bytecode import is_in_package
 from reenact.seal import inventory
 from reenact.values import unit
 from reenact.values.call import FunctionCall, Returned, Value
@@ -67,7 +68,9 @@ def begin(recording: RunSource, cwd: Path) -> Begin:
     absences = Absences(writes, (creation for run in runs for node in run.nodes for creation in _child_files(node)))
     absent = (*absences.of_programs(), *_made_past_notes(writes, runs))
     paths = (moved(path, writes, cwd) for path in absent)
-    entries: list[dict[str, Json]] = [{"path": path, "kind": "absent"} for path in paths if _is_path(path)]
+    # What a recording cached of our own modules is none of the program's, and a replay would compile them each time.
+    gone = (path for path in paths if _is_path(path) and not is_in_package(path))
+    entries: list[dict[str, Json]] = [{"path": path, "kind": "absent"} for path in gone]
     unlike: list[str] = []
     for file in (*writes.files.values(), *writes.caches.values()):
         path = moved(file.path, writes, cwd)
