@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from reenact.boundary import offers
 from reenact.boundary.aftermath import Unspelled, put_back, spelled
 from reenact.boundary.function import Function
+from reenact.boundary.wrapping import _plain
 from reenact.values.call import CallKind
 from reenact.values.discovered_tools import AFTER, CHANGED
 
@@ -31,9 +33,11 @@ class Desk:
 
     def __init__(self) -> None:
         self.done: list[str] = []
+        self.numbers: dict[str, int] = {}
 
     def note(self, text: str) -> None:
         self.done.append(text)
+        self.numbers[text] = len(self.done)
 
 
 class Data:
@@ -180,30 +184,65 @@ def test_what_a_tool_gives_its_framework_meanwhile_is_named() -> None:
     known = Function(CallKind.TOOL, tool_that_gives, "tool", {}, lambda _: True)
     said: dict[str, Any] = {}
     passage: Any = SimpleNamespace(annotate=said.update)
-    with known.watched(passage, (of("workflows", write_event_to_stream=print),), {}):
+    watch = known.watch(passage, (of("workflows", write_event_to_stream=print),), {})
+    watch.begin()
+    with watch.end():
         pass
     assert json.loads(said[CHANGED]) == ["what it gives its framework by write_event_to_stream"]
     assert AFTER not in said
     said.clear()
-    with known.watched(passage, ("no context",), {}):
+    watch = known.watch(passage, ("no context",), {})
+    watch.begin()
+    with watch.end():
         pass
     assert CHANGED not in said, "a name that the agent's own code may have, too"
 
 
-def test_a_list_to_which_another_call_adds_meanwhile_is_put_back_whole_at_each_end() -> None:
+def test_a_list_or_dictionary_to_which_another_call_adds_meanwhile_is_put_back_whole_at_each_end() -> None:
     known = [Function(CallKind.TOOL, tool_of_deps, "tool", {}, lambda _: True) for _ in range(2)]
     said: list[dict[str, Any]] = [{}, {}]
     context, other = deps(), deps()
     first, second = (
-        each.watched(SimpleNamespace(annotate=told.update), (context,), {})  # type: ignore[arg-type]
+        each.watch(SimpleNamespace(annotate=told.update), (context,), {})  # type: ignore[arg-type]
         for each, told in zip(known, said, strict=True)
     )
-    first.__enter__()
+    first.begin()
     context.deps.note("a")
-    with second:
-        context.deps.note("b")
-    first.__exit__(None, None, None)
+    second.begin()
+    context.deps.note("b")
+    for each in (second, first):
+        with each.end():
+            pass
     for told, then in ((said[1], ["a", "b"]), (said[0], ["a", "b"])):
         now = looked(tool_of_deps, other)
         put_back(json.loads(told[AFTER]), {place: now.roots[at] for place, at in now.places().items()})
-        assert other.deps.done == then
+        assert other.deps.done == [*other.deps.numbers] == then
+
+
+def test_the_call_that_ends_last_is_looked_at_last() -> None:
+    known = Function(CallKind.TOOL, tool_of_deps, "tool", {}, lambda _: True)
+    context, other, said = deps(), deps(), dict[str, list[Any]]()
+
+    def call(name: str, meanwhile: Callable[[], object]) -> Any:
+        """Have `tool_of_deps` called; `meanwhile` runs when it has returned, and its end is not told yet."""
+        facts: dict[str, Any] = {}
+        passage = SimpleNamespace(
+            answer=None,
+            end_order=None,
+            ready=lambda: None,
+            crossing=nullcontext,
+            annotate=facts.update,
+            wait=lambda _: meanwhile(),
+            closed=lambda _: said.setdefault("ends", []).append((name, json.loads(facts[AFTER]))),
+        )
+        inner = SimpleNamespace(
+            open=lambda *_: passage, lane=known.lane, watch=known.watch, fn=tool_of_deps, offered=None
+        )
+        return _plain(lambda given: given.deps.note(name), inner)(context)  # type: ignore[arg-type]
+
+    call("first", lambda: call("second", lambda: None))
+    assert [name for name, _ in said["ends"]] == ["second", "first"]
+    for _, change in said["ends"]:
+        now = looked(tool_of_deps, other)
+        put_back(change, {place: now.roots[at] for place, at in now.places().items()})
+    assert other.deps.done == [*other.deps.numbers] == context.deps.done == ["first", "second"]

@@ -60,20 +60,23 @@ class Unspelled(Exception):
 def spelled(before: Reached, after: Reached, *, beside: bool = False) -> Json:
     """Spell what changed between two looks. Raises `Unspelled`.
 
-    Where others ran `beside` it, a list that changed is spelled whole: what they had added by then may come later in a
-    replay, where each makes its change at its end.
+    Where others ran `beside` it, a list or dictionary that changed is spelled whole: what they had added by then may
+    come later in a replay, where each makes its change at its end, and entries keep the order in which they came.
     """
     spelling = _Spelling(before, after)
     spelling.beside = beside
     return spelling.write()
 
 
-def spelled_as_read(before: Reached, after: Reached, is_read: Callable[[Root], bool]) -> tuple[Json, dict[str, str]]:
-    """Spell what changed, less what cannot be spelled and nobody reads back.
+def spelled_as_read(
+    before: Reached, after: Reached, is_read: Callable[[Root], bool], *, beside: bool = False
+) -> tuple[Json, dict[str, str]]:
+    """Spell what changed, less what cannot be spelled and nobody reads back; `beside` is as for `spelled`.
 
     Gives the change, and why the state of each name that is read cannot be spelled: with one of these it is no change.
     """
     spelling = _Spelling(before, after, is_read)
+    spelling.beside = beside
     return spelling.write(), spelling.lost
 
 
@@ -263,7 +266,8 @@ class _Spelling:
         if value is None:
             raise Unspelled("an object that changed is gone")
         kind = now.kind
-        if kind in {"dict", "object"} and was.kind == kind and ATTRIBUTES not in (now.steps or ()):
+        whole = self.beside and kind == "dict"
+        if kind in {"dict", "object"} and was.kind == kind and ATTRIBUTES not in (now.steps or ()) and not whole:
             return self._fields(was, now)
         if kind == "list" and was.kind == kind and was.steps is None and now.steps is None:
             keep = next(

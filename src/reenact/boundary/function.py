@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from reenact.boundary import door, lanes
 from reenact.boundary.forgiving import forgive
 from reenact.contracts.doorman import Passage
-from reenact.values import typed
+from reenact.values import locks, typed
 from reenact.values.call import STRUCTURE, Call, CallKind, FunctionCall
 from reenact.values.discovered_tools import AFTER, CHANGED, HELD, LEFT_OUT, REACHES, SOURCE, STATE, UNSPELLED
 from reenact.values.json import Json, compact
@@ -152,17 +152,15 @@ class Function:
             forgive("Function.open")
             return None
 
-    def watched(
-        self, passage: Passage, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> AbstractContextManager[object]:
-        """Surround the real call of what a replay answers, and tell what state it changed.
+    def watch(self, passage: Passage, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Watch:
+        """Give who looks on at the real call of what a replay answers, and tells what state it changed.
 
         Of a tool that was found it is told what it could reach, too.
         """
         try:
-            return UNWATCHED if self.kind in STRUCTURE else _Watched(self, passage, args, kwargs)
+            return UNWATCHED if self.kind in STRUCTURE else _StateWatch(self, passage, args, kwargs)
         except Exception:
-            forgive("Function.watched")
+            forgive("Function.watch")
             return UNWATCHED
 
     def holding(self, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -249,11 +247,28 @@ class Function:
             return lanes.main()
 
 
-UNWATCHED = nullcontext()
+class Watch:
+    """Looks on at a call. This one sees nothing."""
+
+    def begin(self) -> None:
+        """Look before the call runs."""
+
+    def end(self) -> AbstractContextManager[object]:
+        """Look after it ran, and surround the telling of its outcome."""
+        return nullcontext()
+
+
+UNWATCHED = Watch()
 """Surrounds a call whose reach nobody looks at."""
+_ends = locks.rlock()
+"""Makes one of the last look at a call and its end.
+
+A replay makes the changes of calls in the order of their ends. Of two calls side by side, the one that ends last is so
+the one that was looked at last, and knows what both changed.
+"""
 
 
-class _Watched:
+class _StateWatch(Watch):
     """Takes the fingerprints of what a function that a replay answers can reach, before it runs and after."""
 
     def __init__(self, function: Function, passage: Passage, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -264,21 +279,30 @@ class _Watched:
         self.beside = False
         """Another one was under way at the same time."""
 
-    def __enter__(self) -> None:
+    def begin(self) -> None:
         for each in (*_under_way,):
             each.beside = self.beside = True
         _under_way.add(self)
         try:
             self._before = self._function.state(self._arguments, self._holding)
         except Exception:  # our failure is never the agent's: what is not known is taken for the worst
-            forgive("Function.watched")
+            forgive("Function.watch")
 
-    def __exit__(self, *_: object) -> None:
-        _under_way.discard(self)
+    @contextmanager
+    def end(self) -> Generator[None]:
+        with _ends:
+            if self in _under_way:
+                self._look()
+            try:
+                yield
+            finally:
+                _under_way.discard(self)
+
+    def _look(self) -> None:
         try:
             self._tell()
         except Exception:
-            forgive("Function.watched")
+            forgive("Function.watch")
             self._unseen()
 
     def _unseen(self) -> None:
@@ -311,7 +335,7 @@ class _Watched:
             return
         from reenact.boundary.aftermath import spelled_as_read
 
-        change, lost = spelled_as_read(before, after, self._function.is_read)
+        change, lost = spelled_as_read(before, after, self._function.is_read, beside=self.beside)
         if lost:
             why = "; ".join(dict.fromkeys(lost.values()))
             self._passage.annotate({CHANGED: compact([*lost]), UNSPELLED: why})
@@ -340,7 +364,7 @@ class _Watched:
         self._passage.annotate({**attributes, REACHES: compact([*before.reach.told()])})
 
 
-_under_way: set[_Watched] = set()
+_under_way: set[_StateWatch] = set()
 
 
 def _others_ran() -> bool:

@@ -8,33 +8,35 @@ from typing import Any
 
 from reenact.boundary.cancelled import until_cancelled, was_cancelled
 from reenact.boundary.forgiving import forgive
+from reenact.boundary.function import Watch
 from reenact.contracts.doorman import Passage
 from reenact.values import typed
 from reenact.values.call import Outcome, Raised, Returned, Rewritten, Value
 from reenact.values.json import Json
 
 
-def fail(passage: Passage, error: BaseException) -> None:
+def fail(passage: Passage, error: BaseException, watch: Watch) -> None:
     """Tell that the body raised; a tool that ran again in a replay fails when it failed."""
     try:
         if isinstance(error, Exception):
             passage.wait(passage.end_order)
     finally:
-        _raised(passage, error)
+        _raised(passage, error, watch)
 
 
-async def fail_async(passage: Passage, error: BaseException) -> None:
+async def fail_async(passage: Passage, error: BaseException, watch: Watch) -> None:
     """Tell the same without blocking the event loop."""
     try:
         if isinstance(error, Exception):
             await passage.wait_async(passage.end_order)
     finally:
-        _raised(passage, error)
+        _raised(passage, error, watch)
 
 
-def _raised(passage: Passage, error: BaseException) -> None:
+def _raised(passage: Passage, error: BaseException, watch: Watch) -> None:
     try:
-        passage.raised(error)
+        with watch.end():
+            passage.raised(error)
     except Exception:
         forgive("handing.raised")
 
@@ -50,10 +52,11 @@ async def until_released(passage: Passage, answer: Outcome | Rewritten) -> None:
         raise
 
 
-def tell(passage: Passage, result: Any) -> Any:
+def tell(passage: Passage, result: Any, watch: Watch) -> Any:
     """Tell what the body returned, and give it on."""
     try:
-        passage.closed(Returned(payload=Value(json=typed.encode(result))))
+        with watch.end():
+            passage.closed(Returned(payload=Value(json=typed.encode(result))))
     except Exception:
         forgive("handing.tell")
     return result

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reenact.boundary import lanes
 from reenact.boundary.cancelled import until_cancelled, was_cancelled
 from reenact.boundary.forgiving import forgive
-from reenact.boundary.function import UNWATCHED, Function
+from reenact.boundary.function import UNWATCHED, Function, Watch
 from reenact.boundary.function_outcome import hydrate
 from reenact.contracts.doorman import Passage
 from reenact.values import typed
@@ -24,11 +24,9 @@ if TYPE_CHECKING:
 class _Stepping:
     """What is told of a generator that runs, step by step. Its context is ours only while it runs."""
 
-    def __init__(
-        self, passage: Passage | None, lane: lanes.Lane | None, watched: AbstractContextManager[object]
-    ) -> None:
-        self._passage, self._lane, self._watched = passage, lane, watched
-        watched.__enter__()
+    def __init__(self, passage: Passage | None, lane: lanes.Lane | None, watch: Watch) -> None:
+        self._passage, self._lane, self._watch = passage, lane, watch
+        watch.begin()
 
     @contextmanager
     def inside(self) -> Generator[None]:
@@ -50,9 +48,9 @@ class _Stepping:
     def ended(self, end: StreamEnd, error: BaseException | None = None, result: object = None) -> None:
         """Tell how it ended, and what it returned."""
         try:
-            self._watched.__exit__(None, None, None)
-            if self._passage is not None:
-                self._passage.ended(end, error, typed.encode(result))
+            with self._watch.end():
+                if self._passage is not None:
+                    self._passage.ended(end, error, typed.encode(result))
         except Exception:
             forgive("generators.ended")
 
@@ -68,8 +66,8 @@ def generator(fn: Callable[..., Any], function: Function) -> Callable[..., Any]:
         lane = function.lane()
         if passage.answer is not None:
             return (yield from _replayed(passage, _stream_of(passage), function.aftermath(passage, args, kwargs)))
-        watched = function.watched(passage, args, kwargs)
-        return (yield from _recorded(fn(*args, **kwargs), _Stepping(passage, lane, watched)))
+        watch = function.watch(passage, args, kwargs)
+        return (yield from _recorded(fn(*args, **kwargs), _Stepping(passage, lane, watch)))
 
     return wrapper
 
@@ -169,8 +167,8 @@ def async_generator(fn: Callable[..., Any], function: Function) -> Callable[...,
             steps: AsyncGenerator[Any, Any] = _replayed_async(passage, _stream_of(passage), aftermath)
             stepping = _Stepping(None, None, UNWATCHED)
         else:
-            watched = UNWATCHED if passage is None else function.watched(passage, args, kwargs)
-            steps, stepping = fn(*args, **kwargs), _Stepping(passage, lane, watched)
+            watch = UNWATCHED if passage is None else function.watch(passage, args, kwargs)
+            steps, stepping = fn(*args, **kwargs), _Stepping(passage, lane, watch)
         step: Callable[[], Any] = partial(anext, steps)
         try:
             while True:

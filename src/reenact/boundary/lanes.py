@@ -48,8 +48,8 @@ class Reel:
     """What holds together the draws of a line of execution and all that it spawned: the program's own, or a unit's."""
 
     __slots__ = (
-        *("again", "drew", "forgotten", "looked_at", "path", "pauses", "read", "recorded", "unit", "units", "unpaused"),
-        "waiting",
+        *("again", "drew", "forgotten", "looked_at", "path", "pauses", "read", "recorded", "unit", "units"),
+        *("_noted", "unpaused", "waiting"),
     )
 
     def __init__(self, path: str, unit: int = 0, again: str = "") -> None:
@@ -77,6 +77,7 @@ class Reel:
         """Who waits now (`boundary.pauses.Waiting`)."""
         self.unpaused = 0
         """How many pauses more were not noted, being too many."""
+        self._noted = 0
 
     def begin_unit(self, path: str) -> Reel:
         """Make the reel of a unit of work that begins on a lane of this one."""
@@ -85,10 +86,16 @@ class Reel:
 
     def paused(self, path: str, pause: object) -> None:
         """Note that code of a lane waited by the clock."""
-        if sum(map(len, self.pauses.values())) < _PAUSES:
+        if self._noted < _PAUSES:
+            self._noted += 1
             self.pauses.setdefault(path, []).append(pause)
         else:
             self.unpaused += 1
+
+    def take_pauses(self) -> dict[str, list[Any]]:
+        """Give the pauses that were noted since the last time, by lane."""
+        pauses, self.pauses, self._noted = self.pauses, {}, 0
+        return pauses
 
 
 class Lane:

@@ -229,7 +229,7 @@ def take(reel: Reel) -> dict[str, list[Pause]]:
 
     Who waits at the end of the program never goes on: a thread that beats to the end beats as often in a replay.
     """
-    pauses_by_lane, reel.pauses = reel.pauses, {}
+    pauses_by_lane = reel.take_pauses()
     if not reel.unit:
         waiting, reel.waiting = tuple(reel.waiting), set()
         for each in waiting:

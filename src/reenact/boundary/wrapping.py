@@ -80,15 +80,17 @@ def _plain(fn: Callable[..., Any], function: Function) -> Callable[..., Any]:
             if (aftermath := function.aftermath(passage, args, kwargs)) is not None:
                 aftermath.end()
             return give(passage, fn)
+        watch = function.watch(passage, args, kwargs)
         try:
             passage.ready()
-            with passage.crossing(), lanes.on(lane), function.watched(passage, args, kwargs):
+            with passage.crossing(), lanes.on(lane):
+                watch.begin()
                 result = fn(*args, **kwargs)
         except BaseException as error:
-            fail(passage, error)
+            fail(passage, error, watch)
             raise
         passage.wait(passage.end_order)
-        return tell(passage, result)
+        return tell(passage, result, watch)
 
     return wrapper
 
@@ -104,14 +106,16 @@ def _coroutine(fn: Callable[..., Any], function: Function) -> Callable[..., Any]
             if (aftermath := function.aftermath(passage, args, kwargs)) is not None:
                 aftermath.end()
             return give(passage, fn)
+        watch = function.watch(passage, args, kwargs)
         try:
             await passage.ready_async()
-            with passage.crossing(), lanes.on(lane), function.watched(passage, args, kwargs):
+            with passage.crossing(), lanes.on(lane):
+                watch.begin()
                 result = await fn(*args, **kwargs)
             await passage.wait_async(passage.end_order)
         except BaseException as error:
-            await fail_async(passage, error)
+            await fail_async(passage, error, watch)
             raise
-        return tell(passage, result)
+        return tell(passage, result, watch)
 
     return wrapper
