@@ -60,6 +60,41 @@ def test_the_unchanged_agent_is_the_same(recorded: Desk) -> None:
     assert done.stdout.count("weighing for real") == 1, "an answer prints what the tool printed"
 
 
+LOGGING = """
+import reenact
+from concurrent.futures import Future
+from openai import OpenAI
+
+def fail(future):
+    raise ValueError("nobody asked")
+
+@reenact.tool
+def weigh(parcel: str) -> float:
+    print("weighing for real")
+    future = Future()
+    future.add_done_callback(fail)
+    future.set_result(parcel)  # the library logs that the callback failed
+    return 4.5
+
+OpenAI().chat.completions.create(model="stand-in-everything", messages=[{"role": "user", "content": "Name a place."}])
+print(weigh("P-7"))
+"""
+
+
+def test_what_a_library_logs_in_an_answered_tool_is_passed_over_as_it_was(desk: Desk) -> None:
+    program = desk.write("agent.py", LOGGING)
+    with StandIn(max_delay_ms=1) as provider:
+        desk.environ.update(provider.environment)
+        recorded = desk.reenact("run", "--", "python", program)
+    assert "exception calling callback for" in recorded.stderr
+    assert "exact" in recorded.stderr
+    desk.environ.clear()
+    done = desk.reenact("replay", "last")
+    assert done.stderr.count("exception calling callback for") == 1, "the answer prints it again"
+    assert "same" in done.stderr
+    assert done.returncode == 0, done.stderr
+
+
 CHANGES = {
     "prompt": ["llm", "messages[1].content", '"Name an animal."', '"Name two animals."'],
     "argument": ["tool weigh", "arguments.unit", '"kg"', '"g"'],

@@ -15,6 +15,7 @@ from reenact.boundary.forgiving import forgive
 from reenact.boundary.state import reach_of, reached
 from reenact.contracts.doorman import Passage
 from reenact.errors import ReplayStopped
+from reenact.values.discovered_tools import RecordedText
 
 
 class Aftermath:
@@ -26,9 +27,9 @@ class Aftermath:
 
     def piece(self, number: int) -> None:
         """Print what was printed before the piece with this number was yielded."""
-        while self._printed and self._printed[0][2] <= number:
-            stream, text, _ = self._printed.pop(0)
-            getattr(sys, stream).write(text)
+        while self._printed and self._printed[0].pieces <= number:
+            each = self._printed.pop(0)
+            getattr(sys, each.stream).write(RecordedText(each))
 
     def end(self) -> None:
         """Print the rest, and put back what was changed."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from reenact.values.call import Call, Outcome, Rewritten, StreamEnd
 from reenact.values.json import Json
+
+if TYPE_CHECKING:
+    from reenact.values.discovered_tools import Print
 
 
 class Passage(Protocol):
@@ -81,8 +84,8 @@ class Passage(Protocol):
         ...
 
     @property
-    def printed(self) -> Sequence[tuple[str, str, int]]:
-        """In a replay, what the recorded call printed: the stream, the text, and how many pieces came before."""
+    def printed(self) -> Sequence[Print]:
+        """In a replay, what the recorded call printed."""
         ...
 
     def unrestored(self, why: str) -> None:

@@ -25,6 +25,7 @@ from typing import Any, Final, TypeAlias, cast
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.own_code import is_own_file
 from reenact.values import locks, terminal
+from reenact.values.discovered_tools import RecordedText
 
 STREAMS: Final = ("stdout", "stderr")
 _NAMES: Final = {1: "stdout", 2: "stderr"}
@@ -50,6 +51,8 @@ _cut: Final[list[tuple[Any, str, Any, Any]]] = []
 """Each object with an attribute of ours: its name, ours, and what stood there in its `__dict__` before."""
 _lock: Final = locks.rlock()
 _ABSENT: Final = object()
+_OURS: Final = "reenact"
+"""The logger of our own: what it logs is no part of the program."""
 _emit: Final = logging.StreamHandler.emit.__code__
 
 
@@ -221,6 +224,8 @@ def _tell(name: str, text: object, frame: Any) -> None:
     try:
         if frame.f_globals.get("__name__") == terminal.__name__:  # what we say ourselves
             return
+        if _mark.record is not None and _mark.record.name == _OURS:
+            return
         source = _source(text, frame)
         if isinstance(text, str):  # else the stream complains of it
             for hearer in tuple(_hearers):
@@ -231,6 +236,8 @@ def _tell(name: str, text: object, frame: Any) -> None:
 
 def _source(text: object, frame: Any) -> Source | None:
     record = _mark.record
+    if type(text) is RecordedText:
+        return Source(own=False, what=text.passed) if text.passed else None
     if record is not None:
         form = _form(frame.f_locals.get("self")) if frame.f_code is _emit else ""
         return Source(own=is_own_file(record.pathname), form=form)

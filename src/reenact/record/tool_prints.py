@@ -24,7 +24,7 @@ class Printed:
     def __init__(self, span: int, outer: Printed | None) -> None:
         self.span, self.outer = span, outer
         self.texts: list[list[Any]] = []
-        """Stream, text, how many pieces it had yielded before."""
+        """Stream, text, how many pieces it had yielded before; what it is where it is no text of the agent's own."""
         self.pieces = 0
         self.mixed = False
         """Something else printed in between: an answer prints it as one."""
@@ -32,15 +32,16 @@ class Printed:
         """It was too much to be printed again."""
         self._length = 0
 
-    def add(self, stream: str, text: str) -> None:
+    def add(self, stream: str, text: str, source: console.Source | None) -> None:
         """Hear a text."""
+        passed = [source.what] if source is not None and not source.own else []
         self._length += len(text)
         if self._length > _LONGEST:
             self.is_cut = True
-        elif self.texts and self.texts[-1][0] == stream and self.texts[-1][2] == self.pieces:
+        elif self.texts and self.texts[-1][0] == stream and self.texts[-1][2:] == [self.pieces, *passed]:
             self.texts[-1][1] += text
         else:
-            self.texts.append([stream, text, self.pieces])
+            self.texts.append([stream, text, self.pieces, *passed])
 
 
 _open: Final[dict[int, Printed]] = {}
@@ -87,12 +88,12 @@ def end(span: int) -> Printed | None:
     return capture
 
 
-def _note(name: str, text: str, _source: console.Source | None) -> None:
+def _note(name: str, text: str, source: console.Source | None) -> None:
     here = place.current()
     capture = _open.get(here.span_id) if here is not None else None
     around = set[int]()
     while capture is not None:
-        capture.add(name, text)
+        capture.add(name, text, source)
         around.add(id(capture))
         capture = capture.outer
     for each in tuple(_open.values()):

@@ -51,7 +51,7 @@ from reenact.values.call import (
 )
 from reenact.values.child import changed, served
 from reenact.values.difference import ABSENT, FieldDifference
-from reenact.values.discovered_tools import AFTER, CHANGED, FOUND, OF_FOUND, SOURCE, listed, printed, unrestored
+from reenact.values.discovered_tools import AFTER, CHANGED, FOUND, OF_FOUND, SOURCE, Print, listed, printed, unrestored
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lane import in_unit
 from reenact.values.lenient import as_object
@@ -160,7 +160,7 @@ class ReplayPassage:
         return change
 
     @property
-    def printed(self) -> Sequence[tuple[str, str, int]]:
+    def printed(self) -> Sequence[Print]:
         """Give what the recorded call printed, where it is answered."""
         return () if self._stub is None or self.answer is None else printed(self._stub.node)
 

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 
 from reenact.replay import guard
 from reenact.values.call import Outcome, StreamEnd
+from reenact.values.discovered_tools import Print
 from reenact.values.json import Json
 
 
@@ -17,7 +18,7 @@ class Through:
     end_order: int | None = None
     took_s: float | None = None
     aftermath: Json = None
-    printed: Sequence[tuple[str, str, int]] = ()
+    printed: Sequence[Print] = ()
 
     def __init__(self, answer: Outcome | None = None) -> None:
         self.answer = answer

@@ -9,7 +9,7 @@ reach the same state is answered too.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from reenact.values.call import Raised, Streamed, StreamEnd, Unfinished
 from reenact.values.json import parsed_or_none
@@ -78,14 +78,37 @@ def unrestored(node: Node) -> list[str]:
     return changed if in_steps or AFTER not in node.span.attributes else []
 
 
-def printed(node: Node) -> list[tuple[str, str, int]]:
-    """Give what a found tool printed: the stream, the text, and how many pieces it had yielded before."""
+class Print(NamedTuple):
+    """A text that a call printed."""
+
+    stream: str
+    text: str
+    pieces: int
+    """How many pieces the call had yielded before."""
+    passed: str = ""
+    """What it is where it is no text of the agent's own, and passed over: lines that libraries logged, say."""
+
+
+class RecordedText(str):
+    """The text of a print as it is printed again: who hears of it is told what it is."""
+
+    __slots__ = ("passed",)
+
+    def __new__(cls, recorded: Print) -> Self:
+        """Make it of what was printed."""
+        text = super().__new__(cls, recorded.text)
+        text.passed = recorded.passed
+        return text
+
+
+def printed(node: Node) -> list[Print]:
+    """Give what a found tool printed."""
     text = node.span.attributes.get(PRINTED)
-    prints: list[tuple[str, str, int]] = []
+    prints: list[Print] = []
     for each in as_list(parsed_or_none(text)) if isinstance(text, str) else ():
         match each:
-            case [str(stream), str(content), int(pieces)]:
-                prints.append((stream, content, pieces))
+            case [str(stream), str(content), int(pieces), *rest]:
+                prints.append(Print(stream, content, pieces, "".join(map(str, rest[:1]))))
             case _:
                 continue
     return prints
