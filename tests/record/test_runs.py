@@ -3,6 +3,8 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,9 +13,11 @@ from opentelemetry.sdk.trace import TracerProvider
 
 import reenact
 from held import Did, Held
+from reenact.boundary.forgiving import swallow
 from reenact.errors import Miss
+from reenact.graph.verdict import judge
 from reenact.pipeline import recording
-from reenact.values.run import Run
+from reenact.values.run import FAILURES, Run
 
 IDENTITY = ("session.id", "user.id", "reenact.tenant")
 
@@ -155,6 +159,30 @@ def test_suppressed_calls_pass_by_and_are_counted(held: Held) -> None:
     assert did.runs[0].root is not None
     assert did.runs[0].root.span.attributes["reenact.suppressed"] == 1
     assert "reenact.suppressed" not in (held.record(lambda: look_up("x")).runs[0].root or did.calls[0]).span.attributes
+
+
+def test_a_fault_of_the_recorder_s_own_lowers_the_verdict_of_the_run_that_it_fell_into(held: Held) -> None:
+    def work(fault: Callable[[], None]) -> str:
+        result = look_up("x")
+        fault()
+        return result
+
+    def failed(*, structure: bool) -> None:
+        try:
+            int("our own")
+        except ValueError:
+            swallow("test_runs", structure=structure)
+
+    for fault, count in (
+        (lambda: None, 0),
+        (lambda: failed(structure=False), 1),
+        (lambda: failed(structure=True), 0),
+    ):
+        (run,) = held.record(partial(work, fault)).runs
+        assert run.root is not None
+        assert run.root.span.attributes.get(FAILURES, 0) == count
+        reasons = [reason.lost for reason in judge(run).reasons if reason.field == "records"]
+        assert reasons == ["what reenact failed to write down, 1 times, by a fault of its own"] * count
 
 
 def test_in_a_replay_nothing_leads_past_the_recording(held: Held) -> None:

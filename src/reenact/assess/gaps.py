@@ -10,7 +10,7 @@ from reenact.boundary.reading import is_plain
 from reenact.boundary.resource import is_a_model
 from reenact.values.assertion import Calls
 from reenact.values.call import CallKind, HttpRequest
-from reenact.values.run import OURS, Run
+from reenact.values.run import FAILURES, OURS, Run
 
 _HTTP = frozenset({"llm", "embedding", "http"})
 _UNDERSTOOD = frozenset({CallKind.LLM, CallKind.TOOL, CallKind.RETRIEVER, CallKind.EMBEDDING, CallKind.RERANKER})
@@ -21,6 +21,7 @@ def unrecorded(run: Run, calls: Calls | None) -> str:
     over_http = calls is None or calls.kind in _HTTP or (not calls.kind and "*" in calls.name)
     for name, why, counts in (
         ("reenact.dropped", "{} records could not be written to the journal", True),
+        (FAILURES, "{} times the recorder failed by a fault of its own", True),
         ("reenact.suppressed", "{} calls were led past the recorder by suppress_tracing", True),
         ("reenact.unrecorded", "{} HTTP calls could not be written down", over_http),
     ):

@@ -15,6 +15,7 @@ from reenact.values import alarms
 
 _log = logging.getLogger("reenact")
 _counted: dict[str, int] = {}
+_structure: dict[str, int] = {}
 
 
 def forgive(name: str) -> None:
@@ -26,17 +27,18 @@ def forgive(name: str) -> None:
     swallow(name)
 
 
-def swallow(name: str) -> None:
+def swallow(name: str, *, structure: bool = False) -> None:
     """Count and log the `Exception` that is being handled, of the function `name`, replay or not.
 
-    Raises it again where it comes out of a signal handler: that is the agent's, an alarm for one, which rang while we
-    were at it.
+    `structure` says that only a drawing of the run misses something, by which no replay goes. Raises the error again
+    where it comes out of a signal handler: that is the agent's, an alarm for one, which rang while we were at it.
     """
     alarms.pass_on()
-    _counted[name] = _counted.get(name, 0) + 1
-    if _counted[name] == 1:
+    counts, what = (_structure, "the structure of the run") if structure else (_counted, "recording")
+    counts[name] = counts.get(name, 0) + 1
+    if counts[name] == 1:
         with suppress(Exception):  # a handler of the agent's
-            _log.warning("reenact: recording is incomplete, %s failed; the program goes on\n%s", name, _where())
+            _log.warning("reenact: %s is incomplete, %s failed; the program goes on\n%s", what, name, _where())
 
 
 def _where() -> str:
@@ -48,6 +50,6 @@ def _where() -> str:
     return f"{frames}\n{type(error).__module__}.{type(error).__qualname__}"
 
 
-def failures() -> dict[str, int]:
-    """Count our swallowed failures by function."""
-    return dict(_counted)
+def failures() -> int:
+    """Count our failures since the process began after which a recording is incomplete."""
+    return sum(tuple(_counted.values()))

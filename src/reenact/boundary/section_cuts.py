@@ -61,7 +61,7 @@ def _begun(begin: Begin, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Secti
     try:
         return begin(args, kwargs)
     except Exception:
-        swallow("section_cuts.begin")
+        swallow("section_cuts.begin", structure=True)
         return None
 
 

@@ -183,7 +183,7 @@ def begin(
             with _lock:
                 section.parent.hold(section)
     except Exception:
-        swallow("sections.begin")
+        swallow("sections.begin", structure=True)
         return None
     return section
 
@@ -209,7 +209,7 @@ def end(
         with _lock:
             section.end(outcome)
     except Exception:
-        swallow("sections.end")
+        swallow("sections.end", structure=True)
 
 
 def keep(section: Section) -> None:
@@ -247,7 +247,7 @@ def above(writer: Writer, parent: Place) -> Place:
         if section.is_written(writer, parent.root):
             return Place(parent.trace_id, section.span_id, None, parent.root)
     except Exception:
-        swallow("sections.above")
+        swallow("sections.above", structure=True)
     return parent
 
 

@@ -37,6 +37,7 @@ from reenact.values.message import Text
 from reenact.values.protection import protection
 from reenact.values.redaction_marks import MARK, count_in, given_by, given_to
 from reenact.values.run import (
+    FAILURES,
     LOCKED,
     NATIVE_CODE,
     NOTHING_WRITTEN,
@@ -317,11 +318,18 @@ def _printed_reasons(run: Run) -> Iterator[Reason]:
 
 
 def _dropped_reasons(run: Run) -> Iterator[Reason]:
-    """Name what the recorder itself could not write down, at its bound or on a full disk."""
-    counts = [node.span.attributes.get("reenact.dropped") for node in run.nodes]
-    if dropped := sum(count for count in counts if isinstance(count, int)):
+    """Name what the recorder itself could not write down: at its bound, on a full disk, or by a fault of its own."""
+    if dropped := _sum(run, "reenact.dropped"):
         lost = f"{dropped} records that could not be written to the journal, or not whole"
         yield Reason(call="run", field="records", lost=lost, fix="make room on the disk, or raise REENACT_JOURNAL_MAX")
+    if failures := _sum(run, FAILURES):
+        lost = f"what reenact failed to write down, {failures} times, by a fault of its own"
+        yield Reason(call="run", field="records", lost=lost, fix="report what it logged on stderr, and record again")
+
+
+def _sum(run: Run, name: str) -> int:
+    counts = [node.span.attributes.get(name) for node in run.nodes]
+    return sum(count for count in counts if isinstance(count, int))
 
 
 def _undeclared_reasons(run: Run) -> Iterator[Reason]:

@@ -179,7 +179,7 @@ def _shielded(hear: Callable[[], None]) -> None:
     try:
         hear()
     except Exception:
-        swallow("langchain_sections")
+        swallow("langchain_sections", structure=True)
 
 
 def _teller(runs: _Runs) -> Callable[[], Section | None]:

@@ -98,7 +98,7 @@ def _heard(hear: Callable[..., None]) -> Callable[[Callable[..., Any]], Callable
             try:
                 hear(*args, **kwargs)
             except Exception:
-                swallow("llamaindex_sections")
+                swallow("llamaindex_sections", structure=True)
             return original(self, *args, **kwargs)
 
         return method

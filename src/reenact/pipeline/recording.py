@@ -18,6 +18,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import Link
 
 from reenact.boundary import children, door, inbound, lanes, pauses, side_effects, tape, variables
+from reenact.boundary.forgiving import failures
 from reenact.boundary.patching import Patches
 from reenact.contracts.dialect import View
 from reenact.contracts.doorman import Doorman
@@ -47,7 +48,7 @@ from reenact.stores.directory import DirectoryStore, locate
 from reenact.values import typed
 from reenact.values.call import Call, ExceptionRecord, Outcome
 from reenact.values.json import Json, compact
-from reenact.values.run import SESSION, TENANT, USER
+from reenact.values.run import FAILURES, SESSION, TENANT, USER
 from reenact.values.terminal import tell
 from reenact.version import VERSION
 
@@ -177,7 +178,7 @@ class Recording:
         self._setup, self._environ = setup, environ
         self._error: ExceptionRecord | None = None
         self._has_started = self._has_stopped = False
-        self._suppressed, self._unrecorded = door.suppressed(), door.unrecorded()
+        self._suppressed, self._unrecorded, self._failures = door.suppressed(), door.unrecorded(), failures()
         self._app_projection: Projection | None = None
         self._around: dict[str, str] = {}
         self._folder = surroundings.working_folder()  # the program may change it before anything is recorded
@@ -391,6 +392,7 @@ class Recording:
             "reenact.suppressed": door.suppressed() - self._suppressed,
             "reenact.unrecorded": door.unrecorded() - self._unrecorded,
             "reenact.dropped": self.journal.dropped,
+            FAILURES: failures() - self._failures,
         }
 
 

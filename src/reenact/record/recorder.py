@@ -16,6 +16,7 @@ from opentelemetry.trace import SpanKind
 from opentelemetry.trace.status import StatusCode
 
 from reenact.boundary import door, flows, inbound, inbound_clients, lanes, place
+from reenact.boundary.forgiving import swallow
 from reenact.boundary.place import Place
 from reenact.contracts.dialect import Writing
 from reenact.contracts.redactor import Place as Where
@@ -24,7 +25,7 @@ from reenact.record import draws, loop_turns, stream_backlog, tool_prints, touch
 from reenact.record.journal import JournalProcessor
 from reenact.record.projection import Projected, Projection
 from reenact.record.runs import Runs, from_context
-from reenact.record.shield import shielded, swallow
+from reenact.record.shield import shielded
 from reenact.record.span import CallSpan, CallSpans
 from reenact.record.stream_backlog import Unwritten
 from reenact.values import alarms, typed

@@ -38,6 +38,7 @@ from reenact.values.json import Json, compact
 from reenact.values.run import (
     CAME_IN,
     ENDED_BY,
+    FAILURES,
     FROM_OUTSIDE,
     LEAVES,
     OURS,
@@ -480,17 +481,24 @@ class Runs:
             )
         span.end()
 
+    def _counted(self, run: Run, *, alone: bool) -> dict[str, Any]:
+        """Say what was counted since a run began; the run of the process has the failures of its start-up, too."""
+        counts = self._counts()
+        since = {name: count - run.facts.get(name, 0) for name, count in counts.items()}
+        if alone and FAILURES in counts:
+            since[FAILURES] = counts[FAILURES]
+        return {name: count for name, count in since.items() if count or name == REPLACED}
+
     def _closing(self, run: Run, answer: Mapping[str, Any]) -> dict[str, Any]:
         """Say what was counted since the run began; `answer` is what a unit of work came to."""
-        counted = {name: count - run.facts.get(name, 0) for name, count in self._counts().items()}
-        facts: dict[str, Any] = {name: count for name, count in counted.items() if count or name == REPLACED}
+        alone = run is self._process
+        facts = self._counted(run, alone=alone)
         if run.lane_ends:
             facts["reenact.lane.ends"] = compact(dict(run.lane_ends))
         if run.children:
             facts["reenact.children"] = compact(dict(run.children))
         if listed := self.undeclared.listed(run.unit):
             facts[UNDECLARED] = compact([*listed])
-        alone = run is self._process
         owners: list[Owner] = [*([None] if alone else []), run.place.root if run.unit is None else run.unit]
         if self.writes is not None:
             facts[WRITTEN] = self.writes.told(owners, alone=alone)

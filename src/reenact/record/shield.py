@@ -6,9 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
-from reenact.boundary.forgiving import failures, swallow
-
-__all__ = ["failures", "shielded", "swallow"]
+from reenact.boundary.forgiving import swallow
 
 F = TypeVar("F", bound=Callable[..., Any])
 
