@@ -164,6 +164,7 @@ row(
     + "Your trip number § is booked.\n"
     + BASE
     + "You are welcome §.\n",
+    structure="8 agent, 23 chain",
 )
 row(
     "openai_agents_file",
@@ -173,6 +174,7 @@ row(
     3,
     BASE + "You are welcome §.\n",
     starts=(("Book me a trip.",), ("Thank you.",)),
+    structure="2 agent, 6 chain",
 )
 row(
     "pydantic_ai_agents",
