@@ -135,52 +135,61 @@ def _cut_stream(name: str, stream: Any) -> None:
 
 
 def _writing(name: str, write: Callable[[str], Any]) -> Callable[[str], Any]:
+    hearers, mark, tell_text, frame = _hearers, _mark, _tell, _frame
+
     def write_observed(text: str, /) -> Any:
-        before, _mark.flushing = _mark.flushing, True
+        before, mark.flushing = mark.flushing, True
         try:
-            if not before and _hearers:
-                _tell(name, text, _frame(1))
+            if not before and hearers:
+                tell_text(name, text, frame(1))
             return write(text)
         finally:
-            _mark.flushing = before
+            mark.flushing = before
 
     return write_observed
 
 
 def _writing_bytes(name: str, write: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    hearers, tell_bytes = _hearers, _tell_bytes
+
     def write_observed(data: Any, /) -> Any:
-        if _hearers and not _mark.flushing:
-            try:
-                text = bytes(data).decode("utf-8", "backslashreplace")
-                _tell(name, text, _frame(1))
-            except Exception:
-                forgive("console.heard_bytes")
+        if hearers:
+            tell_bytes(name, data)
         return write(data)
 
     return write_observed
 
 
 def _writing_descriptor(write: Callable[[int, Any], int]) -> Callable[[int, Any], int]:
+    # at the end of the interpreter the globals of this module are gone, and agents may write yet
+    hearers, names, tell_bytes = _hearers, _NAMES, _tell_bytes
+
     def write_observed(fd: int, data: Any, /) -> int:
         """Write a bytes object to a file descriptor."""
-        if fd in _NAMES and _hearers and not _mark.flushing:
-            try:
-                text = bytes(data).decode("utf-8", "backslashreplace")
-                _tell(_NAMES[fd], text, _frame(1))
-            except Exception:
-                forgive("console.heard_descriptor")
+        if hearers and type(fd) is int and fd in names:
+            tell_bytes(names[fd], data)
         return write(fd, data)
 
     return write_observed
 
 
+def _tell_bytes(name: str, data: Any) -> None:
+    try:
+        if not _mark.flushing:
+            _tell(name, bytes(data).decode("utf-8", "backslashreplace"), _frame(2))
+    except Exception:
+        forgive("console.tell_bytes")
+
+
 def _flushing(flush: Callable[[], Any]) -> Callable[[], Any]:
+    mark = _mark
+
     def flushed() -> Any:
-        before, _mark.flushing = _mark.flushing, True
+        before, mark.flushing = mark.flushing, True
         try:
             return flush()
         finally:
-            _mark.flushing = before
+            mark.flushing = before
 
     return flushed
 
