@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import sys
 import threading
@@ -376,7 +377,15 @@ def _turn() -> Generator[None]:
 
 @pytest.mark.usefixtures("patient", "graceful")
 def test_tasks_of_another_loop_than_asyncio_are_let_through_in_recorded_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    lowlevel = SimpleNamespace(current_trio_token=_Turns)
+
+    async def checkpoint() -> None:
+        pass
+
+    lowlevel = SimpleNamespace(
+        current_trio_token=_Turns,
+        checkpoint=checkpoint,
+        current_statistics=lambda: SimpleNamespace(seconds_to_next_deadline=math.inf),
+    )
     monkeypatch.setitem(sys.modules, "trio", cast("ModuleType", SimpleNamespace(Event=_Turns, lowlevel=lowlevel)))
     gate = Gate(expected([1, 2]))
     second, first = gate.wait_async(2, "b"), gate.wait_async(1, "a")

@@ -23,13 +23,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial, wraps
 from types import BuiltinMethodType
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from reenact.boundary import place, task_births, thread_ids
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.own_code import is_of_package, own_line
 from reenact.boundary.patching import Patches
 from reenact.values import locks
+
+T = TypeVar("T")
 
 _LONGEST_PATH = 1000
 """Longer spawn paths, as of a task that starts its own successor for ever, go on from their digest."""
@@ -359,6 +361,23 @@ def _set(values: list[tuple[contextvars.ContextVar[Any], Any]]) -> None:
         variable.set(value)
 
 
+def _spawned_on(lane: Lane, context: contextvars.Context | None, spawn: Callable[[], T]) -> T:
+    """Spawn a task whose context, the one that is given or a copy of the current one, has this lane."""
+    if context is not None:
+        with suppress(RuntimeError):  # it is entered: the tasks that share it share their creator's lane
+            context.run(_LANE.set, lane)
+        task = spawn()
+    else:
+        before = _LANE.get()
+        _LANE.set(lane)
+        try:
+            task = spawn()
+        finally:
+            _LANE.set(before)
+    task_births.note(task, lane.path.rpartition("/")[0])
+    return task
+
+
 def _create_task(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def create_task(self: Any, coro: Any, **kwargs: Any) -> Any:
@@ -367,25 +386,42 @@ def _create_task(original: Callable[..., Any]) -> Callable[..., Any]:
         except Exception:
             forgive("lanes.create_task")
             return original(self, coro, **kwargs)
-        context: contextvars.Context | None = kwargs.get("context")
-        if context is not None:
-            with suppress(RuntimeError):  # it is entered: the tasks that share it share their creator's lane
-                context.run(_LANE.set, lane)
-            task = original(self, coro, **kwargs)
-        else:  # the new task copies the context it is created in
-            before = _LANE.get()
-            _LANE.set(lane)
-            try:
-                task = original(self, coro, **kwargs)
-            finally:
-                _LANE.set(before)
-        task_births.note(task, lane.path.rpartition("/")[0])
+        task = _spawned_on(lane, kwargs.get("context"), lambda: original(self, coro, **kwargs))
         if _listeners:
             with suppress(AttributeError):  # a task factory of the host's may make what it will
                 task.add_done_callback(partial(_ended, lane))
         return task
 
     return create_task
+
+
+def spawning_task(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Give the tasks that a runner of trio spawns for the program a lane."""
+
+    @wraps(original)
+    def spawn_impl(self: Any, async_fn: Any, *args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("system_task"):
+            return original(self, async_fn, *args, **kwargs)
+        try:
+            lane = current().spawn(label(async_fn))
+        except Exception:
+            forgive("lanes.spawn_impl")
+            return original(self, async_fn, *args, **kwargs)
+        return _spawned_on(lane, kwargs.get("context"), lambda: original(self, async_fn, *args, **kwargs))
+
+    return spawn_impl
+
+
+def ending_task(original: Callable[..., None]) -> Callable[..., None]:
+    """Tell that the lane of a task of trio has ended."""
+
+    @wraps(original)
+    def task_exited(self: Any, task: Any, *args: Any) -> None:
+        original(self, task, *args)
+        if _listeners and (lane := task.context.get(_LANE)) is not None:
+            _ended(lane)
+
+    return task_exited
 
 
 def _as_completed(original: Callable[..., Any]) -> Callable[..., Any]:

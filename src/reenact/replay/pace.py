@@ -8,6 +8,9 @@ took are let go first. Where none is due nothing is waited for: a replay is no s
 from __future__ import annotations
 
 import asyncio
+import sys
+import time
+from collections.abc import Callable
 from typing import Any, Final
 
 _AFTER_S: Final = 0.0005
@@ -32,6 +35,26 @@ async def let_timers_go_first(until: float) -> None:
         finally:
             _ours.discard(id(handle))
             handle.cancel()
+
+
+async def let_timers_of_trio_go_first(until: float) -> None:
+    """Suspend until the deadlines of trio's loop that are due before `until`, by `time.monotonic`, have passed."""
+    trio: Any = sys.modules["trio"]
+    while True:
+        for _ in range(_STEPS):
+            await trio.lowlevel.checkpoint()
+        due_s, left_s = trio.lowlevel.current_statistics().seconds_to_next_deadline, until - time.monotonic()
+        if not 0 <= due_s < left_s:  # what is overdue has been woken, and waits for its turn in the batch
+            return
+        await trio.sleep(min(due_s + _AFTER_S, left_s))
+
+
+def in_next_turn(call: Callable[..., object], *args: object) -> None:
+    """Call in the next turn of the loop that runs here, asyncio's or trio's."""
+    if (loop := asyncio._get_running_loop()) is not None:  # noqa: SLF001 - `get_running_loop` raises where it is trio's
+        loop.call_soon(call, *args)
+    else:
+        sys.modules["trio"].lowlevel.current_trio_token().run_sync_soon(call, *args)
 
 
 def _earliest(loop: asyncio.AbstractEventLoop, until: float) -> float | None:

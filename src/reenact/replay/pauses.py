@@ -7,7 +7,6 @@ for the pauses inside a call that is answered from the recording: its code does 
 
 from __future__ import annotations
 
-import asyncio
 from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -15,6 +14,7 @@ from typing import NamedTuple
 
 from reenact.boundary.lanes import Lane
 from reenact.boundary.pauses import Turn
+from reenact.replay.pace import in_next_turn
 from reenact.replay.release import Expected, Gate
 from reenact.values import locks
 from reenact.values.json import Json, parsed_or_none
@@ -180,7 +180,7 @@ class Pacing:
         gate = self._gate(numbers)
         await gate.wait_async(turn.order, at)
         if not self._pauses.calls_behind((numbers, at), turn.order):
-            asyncio.get_running_loop().call_soon(gate.settled, at)
+            in_next_turn(gate.settled, at)
 
     def blocks(self, lane: Lane) -> None:
         """Hear that a lane waits for somebody, with no end."""

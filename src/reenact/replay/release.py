@@ -31,7 +31,7 @@ from enum import Enum
 from typing import Any
 
 from reenact.replay.activity import Activity, Patience
-from reenact.replay.pace import let_timers_go_first
+from reenact.replay.pace import let_timers_go_first, let_timers_of_trio_go_first
 from reenact.values import locks
 
 GRACE_S = 0.05
@@ -169,17 +169,25 @@ class Gate:
             self._let_on(order, lane)
 
     async def _wait_in_trio(self, order: int | None, lane: str) -> None:
-        """Suspend the calling task of trio's loop until `order` is granted."""
+        """Suspend the calling task of trio's loop likewise."""
         trio: Any = sys.modules["trio"]
-        token, granted = trio.lowlevel.current_trio_token(), trio.Event()
+        token, granted, began = trio.lowlevel.current_trio_token(), trio.Event(), time.monotonic()
         with self._lock:
-            if self._pass(order, lane):
-                return
-            waiter = self._enlist(order, lane, lambda: token.run_sync_soon(granted.set))
+            took, waiter = self._took(order), None
+            if not self._pass(order, lane):
+                waiter = self._enlist(order, lane, lambda: token.run_sync_soon(granted.set), took=took)
+            elif took:
+                self._hold_back(order, took)
         try:
-            await granted.wait()
+            if waiter is not None:
+                try:
+                    await granted.wait()
+                finally:
+                    self._leave(waiter)
+            if took:
+                await let_timers_of_trio_go_first(min(began + took, time.monotonic() + self._still(order)))
         finally:
-            self._leave(waiter)
+            self._let_on(order, lane)
 
     def _follows(self, order: int | None) -> bool:
         """Tell whether the release before this one, in whose turn of the loop it was, is yet to reach its task."""
