@@ -32,6 +32,30 @@ def test_another_colour_is_a_divergence_and_no_colour_at_all_is_told() -> None:
     assert compared(red, green, terminal=True).divergences == ()
 
 
+def of_lanes(*pieces: tuple[str, str], ordered: tuple[str, ...] = ("main",)) -> dict[tuple[str, int], Output]:
+    text = "".join(text for _, text in pieces)
+    stream = Stream(pieces=tuple(Piece(*each) for each in pieces), digest=text)
+    return {KEY: Output(streams={"stdout": stream}, threads=True, ordered=frozenset(ordered))}
+
+
+@pytest.mark.parametrize(
+    ("others", "line"),
+    [
+        ((("main", "one\n"), ("beat", "tick\n"), ("main", "two\n")), 0),
+        ((("main", "one\ntwo\n"), ("beat", "tick\n")), 0),
+        ((("main", "two\n"), ("beat", "tick\n"), ("main", "one\n")), 2),
+        ((("beat", "tick\n"), ("main", "two\none\n")), 2),
+    ],
+)
+def test_how_lanes_interleave_says_nothing_and_the_order_of_one_does(
+    others: tuple[tuple[str, str], ...], line: int
+) -> None:
+    recorded = of_lanes(("beat", "tick\n"), ("main", "one\ntwo\n"))
+    found = compare_printed(recorded, of_lanes(*others))
+    assert [each["line"] for each in found.divergences][:1] == ([line] if line else [])
+    assert compare_printed(recorded, of_lanes(*others, ordered=())).divergences == ()
+
+
 def test_a_long_token_that_is_another_in_each_replay_is_passed_over() -> None:
     texts = [f"key {letter * 10}Q7x{letter * 9} of 3\n" for letter in "abc"]
     assert compared(texts[0], texts[1]).divergences != ()

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Final, TypeAlias
 
+from reenact.compare.redraws import goes_up
 from reenact.compare.screen import Line, lines
 from reenact.compare.volatile import Side, Volatile, uuids_in
 from reenact.values.child import INHERITED
@@ -66,7 +67,9 @@ class _Pair:
     volatile: Volatile
     are_one: AreOne
     apart: bool
-    """More than one thread printed, or tools at the same time: the order of the lines says nothing."""
+    """More than one thread printed, or tools at the same time: how the lines of lanes interleave says nothing."""
+    ordered: frozenset[str]
+    """The lanes whose own lines stand in one order all the same."""
     again: Sequence[Line] | None
     """The lines of a second replay."""
     second: Stream | None = None
@@ -103,11 +106,12 @@ def compare_printed(
             continue
         for kind, count in one.passed.items():
             findings.passed["stderr", kind] += count
+        ordered = one.ordered & other.ordered
         for name in _STREAMS:
             if name not in one.streams and name not in other.streams:
                 continue
             left, right = one.streams.get(name, Stream()), other.streams.get(name, Stream())
-            pair = _Pair(name, key[0], left, right, volatile, are_one, one.threads or other.threads, None)
+            pair = _Pair(name, key[0], left, right, volatile, are_one, one.threads or other.threads, ordered, None)
             if second is not None:
                 pair.second = second.streams.get(name, Stream())
                 pair.again = pair.lines(pair.second)
@@ -163,7 +167,7 @@ def _compare_stream(pair: _Pair, findings: _Found) -> None:
         one, other = one[:least], other[:least]
     first = _first_difference(one, other, pair)
     if first is not None and pair.apart:
-        first = _first_unmatched(one, other, pair)
+        first = _first_unmatched(one, other, pair) or _first_out_of_order(one, other, pair)
         if first is None:
             findings.notes[f"the lines of {pair.name} stand in another order: several threads or tools printed"] = None
     if first is None and is_cut:
@@ -273,6 +277,39 @@ def _first_unmatched(
     if not (pair.left.is_cut or pair.right.is_cut) and _are_torn_alike(pair):
         return None
     return next(zip_longest(ours, theirs))
+
+
+def _first_out_of_order(left: Sequence[Line], right: Sequence[Line], pair: _Pair) -> tuple[Line, Line] | None:
+    """Find the first line that stands in another place among those of its own lane."""
+    if not pair.ordered or goes_up(pair.left.text) or goes_up(pair.right.text):
+        return None
+    sides = [_whole_lines(each, stream, pair.ordered) for each, stream in ((left, pair.left), (right, pair.right))]
+    for lane in sorted(sides[0].keys() & sides[1].keys()):
+        ours, theirs = sides[0][lane], sides[1][lane]
+        if len(ours) != len(theirs):
+            continue
+        for one, other in zip(ours, theirs, strict=True):
+            if _alike(one, other, pair) is None and _is_unmatched_again(one, other, pair) is None:
+                return one, other
+    return None
+
+
+def _whole_lines(rows: Sequence[Line], stream: Stream, lanes: frozenset[str]) -> dict[str, list[Line]]:
+    """Part lines by the lane that printed them; lanes of which others tore a line are left out."""
+    printers: dict[int, set[str]] = defaultdict(set)
+    number = 1
+    for piece in stream.pieces:
+        for at, text in enumerate(piece.text.split("\n")):
+            if text:
+                printers[number + at].add(piece.lane)
+        number += piece.text.count("\n")
+    torn = {lane for each in printers.values() if len(each) > 1 for lane in each}
+    parted: dict[str, list[Line]] = {lane: [] for lane in sorted(lanes - torn)}
+    for line in rows:
+        for lane in printers.get(line.number, ()):
+            if lane in parted:
+                parted[lane].append(line)
+    return parted
 
 
 def _are_torn_alike(pair: _Pair) -> bool:

@@ -34,6 +34,7 @@ _HEARD: Final = 1 << 20
 """Characters of one stream that are kept until the end of its run; of what comes behind them the digest is told."""
 _MOST_PIECES: Final = 20_000
 _MOST_NAMES: Final = 200
+_MOST_LANES: Final = 200
 _SLACK_NS: Final = 1_000_000_000
 _now: Callable[[], int] = time.time_ns  # the real one, before the clock integration stands in front of it
 
@@ -66,7 +67,7 @@ class _Stream:
 class _Part:
     """What one unit, one run, or the process printed."""
 
-    __slots__ = ("began_ns", "mixed", "passed", "pending", "streams", "threads")
+    __slots__ = ("began_ns", "lanes", "mixed", "passed", "pending", "streams", "threads")
 
     def __init__(self, began_ns: int) -> None:
         self.began_ns = began_ns
@@ -74,6 +75,8 @@ class _Part:
         self.passed: Counter[str] = Counter()
         """What was heard and is not the program's own, by what it is."""
         self.threads: set[int] = set()
+        self.lanes: dict[str, int] = {}
+        """On which thread each lane printed; 0 where there were several."""
         self.mixed = False
         self.pending = False
 
@@ -124,12 +127,15 @@ class Outputs:
             part.passed[source.what] += 1
             return
         part.pending = True
-        part.threads.add(threading.get_ident())
+        lane, thread = _lane(), threading.get_ident()
+        part.threads.add(thread)
+        if part.lanes.setdefault(lane, thread) != thread:
+            part.lanes[lane] = 0
         output = part.streams.get(stream)
         if output is None:
             output = part.streams.setdefault(stream, _Stream())
             output.is_terminal = _is_terminal(stream)
-        output.add(_lane(), source.form if source is not None else "", text)
+        output.add(lane, source.form if source is not None else "", text)
 
     def mixed(self) -> None:
         """Hear that a tool and something else printed at the same time: an answer prints as one what was apart."""
@@ -169,6 +175,7 @@ class Outputs:
             report["pid"], report["parent"], report["offset"] = os.getpid(), os.getppid(), time.localtime().tm_gmtoff
             if any(part.mixed or len(part.threads) > 1 for part in parts):
                 report["threads"] = True
+                report["ordered"] = _ordered(parts)
             if names := [each.rpartition("/")[2] for each in self._names()][-_MOST_NAMES:]:
                 report["temporary"] = [*names]
         spelled = compact(report)
@@ -216,6 +223,17 @@ def _short(clean: list[Json], texts: list[str]) -> dict[str, Json]:
         left -= len(text)
     entry: dict[str, Json] = {"pieces": short_pieces, "names": [*numbers]}
     return entry if left >= 0 else {**entry, "cut": True}
+
+
+def _ordered(parts: list[_Part]) -> list[Json]:
+    """List the lanes whose own lines stand in one order, though others printed meanwhile."""
+    if any(part.mixed for part in parts):
+        return []
+    threads: dict[str, int] = {}
+    for part in parts:
+        for lane, thread in part.lanes.items():
+            threads[lane] = thread if threads.get(lane, thread) == thread else 0
+    return [lane for lane, thread in threads.items() if thread][:_MOST_LANES]
 
 
 def _lane() -> str:

@@ -67,6 +67,8 @@ class Output:
     """Names that `tempfile` made."""
     threads: bool = False
     """More than one thread printed."""
+    ordered: frozenset[str] = frozenset()
+    """Where more than one did: the lanes whose own lines stand in one order."""
     thread_ids: frozenset[int] = frozenset()
     """Ids of threads that stand in the texts."""
     lost: str = ""
@@ -148,6 +150,7 @@ def _part(node: Node) -> Output:
         processes=frozenset({as_count(fields.get(name)) or 0 for name in ("pid", "parent")} - {0}),
         temporary=frozenset(as_text(each) for each in as_list(fields.get("temporary"))),
         threads=fields.get("threads") is True,
+        ordered=frozenset(as_text(each) for each in as_list(fields.get("ordered"))),
         thread_ids=frozenset(as_count(each) or 0 for each in as_list(fields.get("thread_ids"))) - {0},
         lost=as_text(fields.get("lost")),
     )
