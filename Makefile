@@ -158,7 +158,7 @@ bench: .venv-bench/.test .venv/.test
 .venv-frameworks-%/.test: .ci/bootstrap.py pyproject.toml tests/frameworks/environments/%.txt
 	@echo 'preparing .venv-frameworks-$*' >&2
 	@$(BOOTSTRAP) .venv-frameworks-$*
-	@.venv-frameworks-$*/bin/python $(INSTALL) -c constraints.txt $(BUILDER)
+	@.venv-frameworks-$*/bin/python $(INSTALL) -c constraints.txt $(BUILDER) wheel
 	@.venv-frameworks-$*/bin/python $(INSTALL) --no-build-isolation -e . pytest pytest-timeout pytest-xdist \
 	  -r tests/frameworks/environments/$*.txt
 	@touch $@

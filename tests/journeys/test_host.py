@@ -59,6 +59,20 @@ def test_the_exit_code_is_the_program_s(desk: Desk, source: str, code: int) -> N
     assert told["result"] == "same", told
 
 
+def test_the_message_of_an_exit_is_printed_and_compared(desk: Desk) -> None:
+    """The interpreter prints it where no frame of the program is left, so this one is started cold."""
+    desk.cold = True
+    source = "import reenact\nf = reenact.tool(lambda: 1)\nf()\nraise SystemExit('no such account')\n"
+    program = desk.write("program.py", source)
+    done = desk.reenact("run", "-q", "--", "python", program)
+    assert (done.returncode, done.stderr) == (1, "no such account\n")
+    assert json.loads(desk.reenact("replay", "last", "--json").stdout)["result"] == "same"
+    desk.write("program.py", source.replace("no such", "another"))
+    replayed = desk.reenact("replay", "last")
+    assert replayed.returncode == 1
+    assert 'diverged: run: stderr, line 1: recorded "no such account", replay "another account"' in replayed.stderr
+
+
 def test_a_killed_program_leaves_its_run_behind(desk: Desk) -> None:
     program = desk.write(
         "killed.py",

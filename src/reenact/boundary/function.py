@@ -280,10 +280,10 @@ class _StateWatch(Watch):
         """Another one was under way at the same time."""
 
     def begin(self) -> None:
-        for each in (*_under_way,):
-            each.beside = self.beside = True
-        _under_way.add(self)
         try:
+            for each in (*_under_way,):
+                each.beside = self.beside = True
+            _under_way.add(self)
             self._before = self._function.state(self._arguments, self._holding)
         except Exception:  # our failure is never the agent's: what is not known is taken for the worst
             forgive("Function.watch")

@@ -112,8 +112,11 @@ def is_late(done: Iterable[Any], others: Iterable[Any], return_when: str) -> boo
 
 def blocks() -> None:
     """Hear that the running code waits for somebody, with no end: in a replay nobody need wait for what it does."""
-    if (pace := _STATE.pace) is not None:
-        pace.blocks(lanes.current())
+    try:
+        if (pace := _STATE.pace) is not None:
+            pace.blocks(lanes.current())
+    except Exception:
+        forgive("pauses.blocks")
 
 
 class Waiting:
@@ -245,11 +248,15 @@ SITES: Final = Sites(Source(name="timed wait"), libraries=False)
 
 def begun(seconds: object, frame: FrameType | None) -> Waiting | None:
     """Begin a wait; None where nobody keeps it: it is a library's, or has no end."""
-    if not is_on() or SITES.of(frame) is None:
+    try:
+        if not is_on() or SITES.of(frame) is None:
+            return None
+        if seconds is None:
+            blocks()
+        return Waiting() if is_a_while(seconds) else None
+    except Exception:
+        forgive("pauses.begun")
         return None
-    if seconds is None:
-        blocks()
-    return Waiting() if is_a_while(seconds) else None
 
 
 def waited(waiting: Waiting, seconds: float, wait: Callable[[float], T], is_late: Callable[[T], bool]) -> T:
@@ -280,5 +287,8 @@ def hand_over(frame: FrameType | None) -> None:
 
     On the thread of an event loop it may not be held up: whoever comes before it may be one of the loop's tasks.
     """
-    if is_on() and SITES.of(frame) is not None and asyncio._get_running_loop() is None:  # noqa: SLF001 - `get_running_loop` raises where there is none
-        Waiting().over()
+    try:
+        if is_on() and SITES.of(frame) is not None and asyncio._get_running_loop() is None:  # noqa: SLF001 - `get_running_loop` raises where there is none
+            Waiting().over()
+    except Exception:
+        forgive("pauses.hand_over")

@@ -176,11 +176,18 @@ def _stand_in(child: Child, spawn: Callable[..., int], kwargs: Mapping[str, Any]
 def waited(original: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """Wait as the agent does, and hear whose end it learned."""
     result = original(*args, **kwargs)
-    child = starts.of_process(result[0])
-    if child is not None and child.plain and (os.WIFEXITED(result[1]) or os.WIFSIGNALED(result[1])):
-        child.wait()
-        child.exited(os.waitstatus_to_exitcode(result[1]))
+    _learn(*result[:2])
     return result
+
+
+def _learn(pid: int, status: int) -> None:
+    try:
+        child = starts.of_process(pid)
+        if child is not None and child.plain and (os.WIFEXITED(status) or os.WIFSIGNALED(status)):
+            child.wait()
+            child.exited(os.waitstatus_to_exitcode(status))
+    except Exception:
+        forgive("program_plain.learn")
 
 
 def replaced(path: Any, args: Any, env: Any) -> None:

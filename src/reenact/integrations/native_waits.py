@@ -22,6 +22,7 @@ from types import FrameType
 from typing import Any, ClassVar, Final, cast
 
 from reenact.boundary import pauses, tape
+from reenact.boundary.forgiving import forgive
 from reenact.boundary.pauses import LONGER_S, Waiting, begun, hand_over, is_late_again, waited
 from reenact.boundary.tape import Sites, Source
 from reenact.contracts.integration import Integration, PatchSet
@@ -31,7 +32,11 @@ _SHORT_S: Final = 0.001
 
 
 def _is_own(frame: FrameType | None) -> bool:
-    return pauses.is_on() and _SITES.of(frame) is not None
+    try:
+        return pauses.is_on() and _SITES.of(frame) is not None
+    except Exception:
+        forgive("native_waits.is_own")
+        return False
 
 
 class _ByName(type):

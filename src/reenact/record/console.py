@@ -135,13 +135,13 @@ def _cut_stream(name: str, stream: Any) -> None:
 
 
 def _writing(name: str, write: Callable[[str], Any]) -> Callable[[str], Any]:
-    hearers, mark, tell_text, frame = _hearers, _mark, _tell, _frame
+    hearers, mark, tell_text = _hearers, _mark, _tell
 
     def write_observed(text: str, /) -> Any:
         before, mark.flushing = mark.flushing, True
         try:
             if not before and hearers:
-                tell_text(name, text, frame(1))
+                tell_text(name, text, 2)
             return write(text)
         finally:
             mark.flushing = before
@@ -176,7 +176,7 @@ def _writing_descriptor(write: Callable[[int, Any], int]) -> Callable[[int, Any]
 def _tell_bytes(name: str, data: Any) -> None:
     try:
         if not _mark.flushing:
-            _tell(name, bytes(data).decode("utf-8", "backslashreplace"), _frame(2))
+            _tell(name, bytes(data).decode("utf-8", "backslashreplace"), 3)
     except Exception:
         forgive("console.tell_bytes")
 
@@ -229,9 +229,11 @@ def _handled_of_library(
                 hearer(os.path.realpath(handler.baseFilename), lines[0] + handler.terminator)
 
 
-def _tell(name: str, text: object, frame: Any) -> None:
+def _tell(name: str, text: object, depth: int) -> None:
+    """Have a text heard; who writes it stands so deep in the stack, or nowhere where the interpreter does."""
     try:
-        if frame.f_globals.get("__name__") == terminal.__name__:  # what we say ourselves
+        frame = _frame_at(depth)
+        if frame is not None and frame.f_globals.get("__name__") == terminal.__name__:  # what we say ourselves
             return
         if _mark.record is not None and _mark.record.name == _OURS:
             return
@@ -243,17 +245,25 @@ def _tell(name: str, text: object, frame: Any) -> None:
         forgive("console.tell")
 
 
+def _frame_at(depth: int) -> Any:
+    """Give the frame that stands so deep below the caller; None where the interpreter itself called."""
+    try:
+        return _frame(depth + 1)
+    except ValueError:  # it prints the message of a `SystemExit`, with no frame of the program's left
+        return None
+
+
 def _source(text: object, frame: Any) -> Source | None:
     record = _mark.record
     if type(text) is RecordedText:
         return Source(own=False, what=text.passed) if text.passed else None
     if record is not None:
-        form = _form(frame.f_locals.get("self")) if frame.f_code is _emit else ""
+        form = _form(frame.f_locals.get("self")) if frame is not None and frame.f_code is _emit else ""
         return Source(own=is_own_file(record.pathname), form=form)
     if type(text) is not str and isinstance(logged := getattr(text, "record", None), dict):  # loguru's
         file = cast("dict[str, Any]", logged).get("file")
         return Source(own=is_own_file(str(getattr(file, "path", ""))))
-    if frame.f_globals.get("__name__") == "warnings":
+    if frame is not None and frame.f_globals.get("__name__") == "warnings":
         warned = getattr(frame.f_locals.get("msg"), "filename", "")
         return Source(own=is_own_file(str(warned)), what="warnings about libraries")
     return None
