@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import tracemalloc
 import uuid
 from collections.abc import Iterator
@@ -48,6 +49,28 @@ def test_figures_of_memory_and_of_the_processor_come_again_in_their_class(held: 
     assert held.replay(did, work).error is None
     assert seen[0] == seen[1]
     assert [type(each) for each in seen[1]] == [resource.struct_rusage, tuple]
+    work()
+    assert seen[2] != seen[1], "they are real where nothing is replayed"
+
+
+def test_load_and_room_on_a_disk_come_again_in_their_class(
+    held: Held, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[Any, ...]] = []
+    load, room = tmp_path / "load", os.statvfs(tmp_path)
+
+    def work() -> None:
+        figures = os.getloadavg(), os.statvfs("/"), shutil.disk_usage("/")
+        seen.append(figures)
+        told(f"{figures[0]} {figures[1].f_bavail} {figures[2].free}")
+
+    monkeypatch.setattr(os, "getloadavg", lambda: (1.5, float(load.exists()), 0.5))
+    monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result([*room[:4], 7 + load.exists(), *room[5:10]]))
+    did = held.record(work, generators={})
+    load.touch()
+    assert held.replay(did, work).error is None
+    assert seen[0] == seen[1]
+    assert [type(each).__name__ for each in seen[1]] == ["tuple", "statvfs_result", "usage"]
     work()
     assert seen[2] != seen[1], "they are real where nothing is replayed"
 

@@ -18,8 +18,10 @@ import sysconfig
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import wraps
+from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from types import CodeType, FrameType
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 from reenact.boundary import flows, lanes, own_processes, place
 from reenact.boundary.forgiving import forgive
@@ -343,3 +345,42 @@ def _rebind(wanted: Mapping[int, tuple[PatchSet, Callable[..., Any]]]) -> None:
                 patch = around
             patches, wrapper = patch
             patches.replace(module, name, lambda _, wrapper=wrapper: wrapper)
+
+
+# figures
+
+
+def _figures(value: Json) -> Json:
+    if isinstance(value, int | float) or (isinstance(value, list) and all(isinstance(v, int | float) for v in value)):
+        return value
+    raise TypeError(f"{value!r} is no figure")
+
+
+def measurement(name: str) -> Callable[[Any], Any]:
+    """Wrap what measures, so that its figures are taped at the site of its caller."""
+    sites = Sites(Source(name=name, read=_figures))
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        def measure(*args: Any, **kwargs: Any) -> Any:
+            site = sites.of(_getframe(1)) if is_on() else None
+            real = original(*args, **kwargs)
+            if site is None or not isinstance(real, int | float | tuple):
+                return real
+            plain: Any = [*cast("tuple[Any, ...]", real)] if isinstance(real, tuple) else real
+            return _like(real, draw(site, lambda: plain))
+
+        return measure
+
+    return make
+
+
+def _like(real: Any, drawn: Any) -> Any:
+    """Give recorded figures in the class of the real ones; these themselves where there are more or fewer."""
+    if not isinstance(real, tuple):
+        return real if isinstance(drawn, list) else drawn
+    figures = cast("tuple[Any, ...]", real)
+    if not isinstance(drawn, list) or len(cast("list[Any]", drawn)) != len(figures):
+        return figures
+    kind: Any = type(figures)
+    return kind._make(drawn) if hasattr(kind, "_make") else kind(drawn)

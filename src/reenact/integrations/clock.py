@@ -10,6 +10,7 @@ program prints of them is the same; whatever waits (`sleep`, asyncio, locks) rea
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import warnings
@@ -283,6 +284,7 @@ def _install(patches: PatchSet) -> None:
         original = getattr(time, name)
         patches.replace(time, name, make)
         replaced[id(original)] = getattr(time, name)
+    _install_figures(patches, replaced)
     tape.rebind(patches, replaced)
     why = unsupported() or ("time_machine holds it" if "_time_machine" in sys.modules else "")
     if why:
@@ -296,6 +298,19 @@ def _install(patches: PatchSet) -> None:
     patches.when_imported("_time_machine", _make_way)
 
 
+def _install_figures(patches: PatchSet, replaced: dict[int, Callable[..., Any]]) -> None:
+    """Cut what the system says of load, processor times and room on a disk: it is other in each moment, too."""
+    for name in ("getloadavg", "times", "statvfs", "fstatvfs"):
+        original = getattr(os, name)
+        patches.replace(os, name, tape.measurement(f"os.{name}"))
+        replaced[id(original)] = getattr(os, name)
+        if original in os.supports_fd:  # programs ask whether the function that they see is one of these
+            os.supports_fd.add(getattr(os, name))
+    patches.when_imported(
+        "shutil", lambda module: patches.replace(module, "disk_usage", tape.measurement("shutil.disk_usage"))
+    )
+
+
 def _make_way(_module: Any) -> None:
     """Give the classes back to a library that reaches into them as C does, and would crash on what stands there."""
     for cls, name, original in ((datetime, "now", _NOW), (datetime, "utcnow", _UTCNOW), (date, "today", _TODAY)):
@@ -304,4 +319,4 @@ def _make_way(_module: Any) -> None:
     tape.cannot("datetime.datetime, datetime.date", "time_machine holds it")
 
 
-INTEGRATION = Integration(name="clock", libraries=("time", "datetime"), install=_install)
+INTEGRATION = Integration(name="clock", libraries=("time", "datetime", "os", "shutil"), install=_install)
