@@ -63,7 +63,9 @@ def test_whose_code_draws(file: str, module: str, *, own: bool) -> None:
     assert (names["found"] is not None) is own
 
 
-@pytest.mark.parametrize("name", ["uuid", "email.utils", "email.generator", "mailbox", "gzip", "tarfile", "zipfile"])
+@pytest.mark.parametrize(
+    "name", ["uuid", "email.utils", "email.generator", "mailbox", "smtplib", "gzip", "tarfile", "zipfile"]
+)
 def test_what_draws_for_its_caller_is_looked_through(name: str) -> None:
     file = str(importlib.import_module(name).__file__)
     sites = Sites(CLOCK)

@@ -212,7 +212,7 @@ def _keep(lane: Lane, call: int, site: Site, value: Any) -> None:
 
 _DRAWS_FOR_ITS_CALLER: Final = (
     *("random.py", "secrets.py", "uuid.py", "sched.py", "timeit.py", "statistics.py", "calendar.py"),
-    *("email/", "mailbox.py", "imaplib.py", "xmlrpc/client.py", "http/cookies.py", "http/cookiejar.py"),
+    *("email/", "mailbox.py", "imaplib.py", "smtplib.py", "xmlrpc/client.py", "http/cookies.py", "http/cookiejar.py"),
     *("gzip.py", "tarfile.py", "zipfile.py", "zipfile/"),
 )
 """Modules of Python's own that put a time or chance into what they make: ids, boundaries and dates of messages, heads
