@@ -301,6 +301,8 @@ def _install(patches: PatchSet) -> None:
 def _install_figures(patches: PatchSet, replaced: dict[int, Callable[..., Any]]) -> None:
     """Cut what the system says of load, processor times and room on a disk: it is other in each moment, too."""
     for name in ("getloadavg", "times", "statvfs", "fstatvfs"):
+        if not hasattr(os, name):  # not every system has them
+            continue
         original = getattr(os, name)
         patches.replace(os, name, tape.measurement(f"os.{name}"))
         replaced[id(original)] = getattr(os, name)

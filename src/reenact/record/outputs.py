@@ -233,7 +233,8 @@ def _ordered(parts: list[_Part]) -> list[Json]:
     for part in parts:
         for lane, thread in part.lanes.items():
             threads[lane] = thread if threads.get(lane, thread) == thread else 0
-    return [lane for lane, thread in threads.items() if thread][:_MOST_LANES]
+    ordered: list[Json] = [lane for lane, thread in threads.items() if thread]
+    return ordered[:_MOST_LANES]
 
 
 def _lane() -> str:
