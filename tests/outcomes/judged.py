@@ -15,6 +15,7 @@ WHERE = {
     "file": r"run: wrote {name}",
     "raised": r"run: outcome",
     "returns": r"(returned|raised|returns|result|outcome|answer)",
+    "yields": r"yielded\[",
     "answer": r"(answer|status|body|headers?)",
 }
 """How the first divergence names the place where a bug is seen."""

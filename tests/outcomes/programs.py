@@ -10,7 +10,7 @@
     what stands there instead
 
 `seen`, where the bug is seen first: `stdout` (if nothing is said), `stderr`, `exit`, `file NAME`, `raised`,
-`returns`, `answer`.
+`returns`, `yields`, `answer`.
 `past`: it prints past Python's streams. `varies`: what it gives out differs between any two runs.
 `delivered`: a unit of work is replayed, and what a replay prints is its result.
 `weak`: it gives out what no replay can give back. `wrong WHY`: what is said of it today is known to be wrong.

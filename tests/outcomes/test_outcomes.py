@@ -84,7 +84,7 @@ def test_a_promoted_test_is_red_with_the_bug(name: str) -> None:
         made.recorded()
         promoted = made.reenact("promote", "last", "--name", "kept")
         assert promoted.code == 0, promoted.err
-        run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_partial_match.py"]
+        run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_kept.py"]
         good = made.ran(run)
         assert good.code == 0, good.out.decode()
         program.put_in(made.project)

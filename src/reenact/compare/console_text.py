@@ -249,7 +249,11 @@ def _alike(one: Line, other: Line, pair: _Pair, at: int | None = None) -> Counte
 
 def _is_unstable(one: Line, other: Line, at: int, pair: _Pair) -> bool:
     """Tell that a line differs in its numbers or tokens alone, and does so between two replays as well."""
-    if pair.again is None or at >= len(pair.again):
+    if (
+        pair.again is None
+        or at >= len(pair.again)
+        or pair.volatile.are_swapped(one.text, other.text, log=one.form or None)
+    ):
         return False
     texts = one.text, other.text, pair.again[at].text
     if len({_NUMBER.sub("#", each) for each in texts}) != 1:
@@ -336,7 +340,9 @@ def _unmatched(
 
 def _is_unmatched_again(one: Line, other: Line, pair: _Pair) -> Counter[str] | None:
     """Tell that a line differs in its numbers alone, and that the second replay has no line like it either."""
-    if pair.again is None or _NUMBER.sub("#", one.text) != _NUMBER.sub("#", other.text):
+    if pair.again is None or pair.volatile.are_swapped(one.text, other.text, log=one.form or None):
+        return None
+    if _NUMBER.sub("#", one.text) != _NUMBER.sub("#", other.text):
         return None
     return Counter({UNSTABLE: 1}) if all(_alike(other, each, pair) is None for each in pair.again) else None
 

@@ -108,8 +108,20 @@ class Volatile:
 
         `log` is the format of the lines where `logging` wrote them, `dates` lets a date of the run stand for a time.
         """
+        volatile = self._volatile(a, b, log, dates=dates)
+        return volatile[0] if volatile is not None and self._maps(volatile[1]) else None
+
+    def are_swapped(self, a: str, b: str, *, log: str | None = None) -> bool:
+        """Tell that two lines differ only in which of several names stands where: these come in any run alike."""
+        volatile = self._volatile(a, b, log, dates=False)
+        return volatile is not None and bool(volatile[1]) and not self._maps(volatile[1])
+
+    def _volatile(
+        self, a: str, b: str, log: str | None, *, dates: bool
+    ) -> tuple[Counter[str], list[tuple[str, str, str]]] | None:
+        """Say what may be passed over by its kind, and which names stand for which; None where more differs."""
         if a == b:
-            return Counter() if self._maps([("uuids", each, each) for each in _UUID.findall(a)]) else None
+            return Counter(), [("uuids", each, each) for each in _UUID.findall(a)]
         left = [*_parts(a, self.a, log, dates=dates or log is not None)]
         right = [*_parts(b, self.b, log, dates=dates or log is not None)]
         if len(left) != len(right):
@@ -128,7 +140,7 @@ class Volatile:
             counts[kind] += 1
             if kind in _ONE_TO_ONE:
                 pairs.append((kind, one.text, other.text))
-        return counts if self._maps(pairs) else None
+        return counts, pairs
 
     def _maps(self, pairs: list[tuple[str, str, str]]) -> bool:
         """Learn which name stands for which; False where one stood for another before."""
