@@ -202,7 +202,7 @@ bench: .venv-bench/.test .venv/.test
 	@$(BOOTSTRAP) .venv-mcp-older
 	@.venv-mcp-older/bin/python $(INSTALL) $(BUILDER)
 	@.venv-mcp-older/bin/python $(INSTALL) --no-build-isolation -e . 'mcp<2' 'fastmcp<4' fastapi openai openai-agents \
-	  langchain-mcp-adapters langchain-openai langgraph 'pydantic-ai-slim[mcp,openai]' pytest pytest-timeout pytest-xdist
+	  langchain langchain-mcp-adapters langchain-openai langgraph 'pydantic-ai-slim[mcp,openai]' pytest pytest-timeout pytest-xdist
 	@touch $@
 
 .venv-clickhouse/.test: .ci/bootstrap.py

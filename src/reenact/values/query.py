@@ -32,8 +32,8 @@ UNOPENED: Final = "reenact.database.unopened"
 
 SETTINGS: Final = "reenact.database.settings"
 """The attribute of a connection that another unit made and set up: what was asked for that, which this unit has not."""
-SETS: Final = re.compile(r"\s*(?:set\b|select\s+(?:pg_catalog\.)?set_config\b)", re.IGNORECASE)
-"""How a statement begins that sets a connection up."""
+SETS: Final = re.compile(r"\s*(?:set\s+\S|select\s+(?:pg_catalog\.)?set_config\b)", re.IGNORECASE)
+"""How a statement begins that sets a connection up; the SET of Redis, whose text is its name alone, keeps a value."""
 
 _TARGET: Final = re.compile(
     r"\b(?:from|into|update|join|table(?:\s+if\s+(?:not\s+)?exists)?|copy)\s+(?:only\s+)?([\w.\"$]+)", re.IGNORECASE
