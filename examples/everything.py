@@ -56,7 +56,7 @@ class OutOfStock(Exception):
 
 
 @functools.cache
-def notes() -> Path:
+def note_file() -> Path:
     """The file of notes."""
     return Path(os.environ.get("EVERYTHING_NOTES") or Path(tempfile.mkdtemp(prefix="everything-")) / "notes.txt")
 
@@ -64,9 +64,9 @@ def notes() -> Path:
 @reenact.tool
 def append_note(text: str) -> dict[str, Any]:
     """Append a line to the notes; the side effect that a replay must not repeat."""
-    with notes().open("a") as file:
+    with note_file().open("a") as file:
         file.write(f"{text}\n")
-    return {"lines": len(notes().read_text().splitlines()), "receipt": random.randrange(10**6)}
+    return {"lines": len(note_file().read_text().splitlines()), "receipt": random.randrange(10**6)}
 
 
 @reenact.tool(name="reserve_stock")
