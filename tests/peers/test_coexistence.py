@@ -118,9 +118,10 @@ def test_a_replay_beside_the_others_is_the_same(tmp_path: Path, url: str, sdk: s
     desk = Desk(tmp_path, cold=True)
     recorded = desk.reenact("run", "--", "python", AGENT, sdk, peer, "hook", url)
     assert recorded.returncode == 0, recorded.stderr
-    replayed = desk.reenact("replay", "last")
+    beneath = peer == "httpx"  # no replay reaches what lies beneath the place where it answers, and this agent prints it
+    replayed = desk.reenact("replay", "last", *(["--outcome", "ignore"] if beneath else []))
     assert replayed.returncode == 0, replayed.stderr
-    if peer != "httpx":  # what lies beneath the place where a replay answers is not reached
+    if not beneath:
         assert replayed.stdout == recorded.stdout
     assert f"same: {CALLS} llm calls answered" in replayed.stderr
 
