@@ -52,6 +52,8 @@ class Row:
     """Which sections its framework tells of, in all its processes; every call of a model or tool is in one of them.
 
     Empty where nobody counted them."""
+    elsewhere: str = ""
+    """The same in an environment whose other versions of its parts make it another."""
     beside: tuple[str, ...] = field(default=())
     """Other distributions that it needs."""
 
@@ -140,6 +142,7 @@ row(
     + "@for=Tell @delay=30 Told §.\n",
     beside=("llama-index-llms-openai-like",),
     structure="2 agent, 42 chain",
+    elsewhere="2 agent, 41 chain",
 )
 row(
     "llamaindex_context",

@@ -118,7 +118,8 @@ def test_a_replay_beside_the_others_is_the_same(tmp_path: Path, url: str, sdk: s
     desk = Desk(tmp_path, cold=True)
     recorded = desk.reenact("run", "--", "python", AGENT, sdk, peer, "hook", url)
     assert recorded.returncode == 0, recorded.stderr
-    beneath = peer == "httpx"  # no replay reaches what lies beneath the place where it answers, and this agent prints it
+    # no replay reaches what lies beneath the place where it answers, and this agent prints it
+    beneath = peer == "httpx"
     replayed = desk.reenact("replay", "last", *(["--outcome", "ignore"] if beneath else []))
     assert replayed.returncode == 0, replayed.stderr
     if not beneath:

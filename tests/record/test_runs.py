@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -183,6 +184,24 @@ def test_a_fault_of_the_recorder_s_own_lowers_the_verdict_of_the_run_that_it_fel
         assert run.root.span.attributes.get(FAILURES, 0) == count
         reasons = [reason.lost for reason in judge(run).reasons if reason.field == "records"]
         assert reasons == ["what reenact failed to write down, 1 times, by a fault of its own"] * count
+
+
+def test_a_tool_that_leaves_another_working_folder_behind_makes_a_recording_partial(
+    held: Held, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "below").mkdir()
+
+    @reenact.tool
+    def enter(folder: str) -> str:
+        os.chdir(folder)
+        return folder
+
+    for folder, count in ((".", 0), ("below", 1)):
+        (run,) = held.record(partial(enter, folder)).runs
+        reasons = [reason.lost for reason in judge(run).reasons if reason.field == "state"]
+        left = f"the working folder that it left behind ({tmp_path / 'below'}); an answer changes none"
+        assert reasons == [left] * count
 
 
 def test_in_a_replay_nothing_leads_past_the_recording(held: Held) -> None:

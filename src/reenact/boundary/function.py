@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
@@ -15,7 +16,7 @@ from reenact.boundary.forgiving import forgive
 from reenact.contracts.doorman import Passage
 from reenact.values import locks, typed
 from reenact.values.call import STRUCTURE, Call, CallKind, FunctionCall
-from reenact.values.discovered_tools import AFTER, CHANGED, HELD, LEFT_OUT, REACHES, SOURCE, STATE, UNSPELLED
+from reenact.values.discovered_tools import AFTER, CHANGED, FOLDER, HELD, LEFT_OUT, REACHES, SOURCE, STATE, UNSPELLED
 from reenact.values.json import Json, compact
 
 if TYPE_CHECKING:
@@ -276,6 +277,7 @@ class _StateWatch(Watch):
         self._arguments = function.bound(args, kwargs)
         self._holding = function.holding(self._arguments)
         self._before: Reached | None = None
+        self._folder = ""
         self.beside = False
         """Another one was under way at the same time."""
 
@@ -284,6 +286,7 @@ class _StateWatch(Watch):
             for each in (*_under_way,):
                 each.beside = self.beside = True
             _under_way.add(self)
+            self._folder = _folder()
             self._before = self._function.state(self._arguments, self._holding)
         except Exception:  # our failure is never the agent's: what is not known is taken for the worst
             forgive("Function.watch")
@@ -300,6 +303,8 @@ class _StateWatch(Watch):
 
     def _look(self) -> None:
         try:
+            if (folder := _folder()) != self._folder:
+                self._passage.annotate({FOLDER: folder})
             self._tell()
         except Exception:
             forgive("Function.watch")
@@ -365,6 +370,13 @@ class _StateWatch(Watch):
 
 
 _under_way: set[_StateWatch] = set()
+
+
+def _folder() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109 - at each call of a tool: no object for it
+    except OSError:  # it was removed
+        return ""
 
 
 def _others_ran() -> bool:

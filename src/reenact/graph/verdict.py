@@ -29,7 +29,7 @@ from reenact.values.call import (
     Unfinished,
     Value,
 )
-from reenact.values.discovered_tools import UNSPELLED, acted, is_found, is_mixed, run_again, unrestored
+from reenact.values.discovered_tools import FOLDER, UNSPELLED, acted, is_found, is_mixed, run_again, unrestored
 from reenact.values.history import History
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_text
@@ -205,6 +205,9 @@ def _state_reasons(node: Node) -> Iterator[Reason]:
     if is_mixed(node):
         lost = "what it printed, since it was too much; an answer does not print it"
         yield Reason(call=node.label, field="printed", lost=lost, fix=f"print apart from {node.call.name}")
+    if isinstance(folder := node.span.attributes.get(FOLDER), str):
+        lost = f"the working folder that it left behind ({folder}); an answer changes none"
+        yield Reason(call=node.label, field="state", lost=lost, fix="change the working folder outside of a tool")
     changed = unrestored(node)
     if not changed:
         return

@@ -40,7 +40,9 @@ LEFT_OUT = "reenact.tool.left_out"
 """JSON list: parameters that a framework filled in and no schema offers; they are no part of the question."""
 SOURCE = "reenact.function.source"
 """A digest of the source of the function and of the agent's own code that it names; absent where nothing is known."""
-OF_FOUND = (TOUCHED, HELD, CHANGED, STATE, REACHES, AFTER, UNSPELLED, PRINTED)
+FOLDER = "reenact.tool.folder"
+"""The attribute of a tool that left its process in another working folder: which one. An answer does not."""
+OF_FOUND = (TOUCHED, HELD, CHANGED, STATE, REACHES, AFTER, UNSPELLED, PRINTED, FOLDER)
 
 
 def is_found(node: Node) -> bool:
