@@ -29,6 +29,8 @@ Entry = Mapping[str, Json]
 _STOPS: Final = frozenset({"miss", "refused"})
 _OF_THE_WORLD: Final = frozenset({"socket.bind", "sqlite3.attach"})
 """Audit events that no recording notes, and that a world refuses where it has no place for them."""
+_NATIVE: Final = "reenact.native"
+"""The event of what a known native client is asked (`boundary.touches`)."""
 _BY_NAMESPACES: Final = (
     *(errno.EXDEV, errno.EROFS, errno.EOVERFLOW, errno.EPERM, errno.ENOSYS, errno.EAFNOSUPPORT),
     *(errno.ECONNREFUSED, errno.ENETUNREACH, errno.ENXIO),
@@ -56,13 +58,18 @@ def until_prevented(recorded: Run, siblings: Sequence[Run], ledger: Sequence[Ent
     first = next((at for at, entry in enumerate(ledger) if entry.get("t") in _STOPS), None)
     if first is None:
         return ledger, ""
-    if ledger[first].get("event") in _OF_THE_WORLD:
+    if ledger[first].get("event") in _OF_THE_WORLD or _is_native_write(ledger[first]):
         why = _NO_PLACE
     elif _was_recorded(recorded, siblings, ledger[first]):
         why = "and the recorded run did it too"
     else:
         return ledger, ""
     return ledger[: first + 1], f"{_spelled(ledger[first])} was refused, {why}; what follows was not seen"
+
+
+def _is_native_write(entry: Entry) -> bool:
+    """Tell that native code was refused a file: no recording notes those, and a copy that it sees takes them."""
+    return entry.get("event") == _NATIVE and bool(as_text(entry.get("path")))
 
 
 def by_the_world(

@@ -1,0 +1,26 @@
+"""What a replay refuses and the recorded run had too says nothing of the program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reenact.compare.refusals import until_prevented
+from reenact.values.run import Run
+
+NOTHING = Run(id="0" * 32, name="program.py", root=None, nodes=())
+REFUSED = {"t": "refused", "event": "reenact.native", "what": "open database /outside/new", "where": "program.py:21"}
+
+
+def test_a_file_that_native_code_was_refused_leaves_a_replay_unjudged(tmp_path: Path) -> None:
+    later = {"t": "refused", "event": "open", "what": "write x", "where": "program.py:30", "path": str(tmp_path / "x")}
+    ledger, why = until_prevented(NOTHING, (), [{**REFUSED, "path": "/outside/new"}, later])
+    assert len(ledger) == 1
+    assert why == (
+        "open database /outside/new at program.py:21 was refused, which this world has no place for; "
+        "what follows was not seen"
+    )
+
+
+def test_a_connection_that_native_code_was_refused_counts_where_the_recording_has_none() -> None:
+    entry = {**REFUSED, "what": "connect by curl_cffi"}
+    assert until_prevented(NOTHING, (), [entry]) == ([entry], "")
