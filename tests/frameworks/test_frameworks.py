@@ -43,5 +43,5 @@ def test_a_program_on_a_framework_replays_as_it_was(
     assert trial.results == [row.result], why
     assert (trial.llm, trial.tools) == (trial.made, trial.ran), why
     if row.structure:
-        assert trial.structure in {row.structure, row.elsewhere}
+        assert trial.structure in {row.structure, row.elsewhere or row.structure}
         assert trial.outside == 0
