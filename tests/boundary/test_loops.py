@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from collections.abc import Callable
@@ -133,3 +134,33 @@ def test_nobody_sees_how_often_a_loop_went_around_that_does_nothing_but_pause(
     monkeypatch.setattr(time, "sleep", sleep)
     code()
     assert [bool(each) for each in rounds] == [waits]
+
+
+def test_an_await_that_is_cancelled_is_the_place_in_its_loop_that_it_was() -> None:
+    places: list[int] = []
+
+    async def pause() -> None:
+        frame = sys._getframe(1)
+        try:
+            await asyncio.sleep(0)
+            await asyncio.sleep(0 if not places else 60)
+        finally:
+            places.append(loop_around(frame))
+
+    async def beat() -> None:
+        while not work.done:
+            await pause()
+            work.seen.append(0)
+
+    async def main() -> None:
+        task = asyncio.create_task(beat())
+        while not places:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    work.done, work.seen = False, []
+    asyncio.run(main())
+    first, cancelled = places
+    assert first == cancelled > 0

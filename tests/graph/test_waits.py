@@ -43,6 +43,10 @@ def test_a_round_in_which_nobody_computed_counts_with_those_before_it() -> None:
     assert lanes_named(beat=[[1, 2, 10, -1], [5, 6, 20, -1]]) == []
 
 
+def test_what_others_computed_before_the_loop_looked_twice_did_not_end_it() -> None:
+    assert lanes_named(beat=[[5, 6, 20, 1], [7, 8, 30, -1], [9, 10, 40, -1]]) == []
+
+
 @pytest.mark.parametrize(
     "beat",
     [

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import builtins
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from reenact.boundary.own_code import is_own_code
 
@@ -26,6 +26,8 @@ _NAMES: Final = ("LOAD_GLOBAL", "LOAD_NAME")
 _OF_OTHERS: Final = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF", "LOAD_FROM_DICT_OR_GLOBALS")
 _KEEPING: Final = ("STORE", "DELETE", "IMPORT", "SETUP", "BEFORE_WITH", "RAISE", "RETURN")
 _ASKS_A_CHILD: Final = "poll"
+_UNIT: Final = 2
+"""The bytes of one unit of code (`code.co_positions`)."""
 _ATTRIBUTES: Final = ("LOAD_ATTR", "LOAD_METHOD")
 
 
@@ -39,7 +41,9 @@ class _Place:
 
 _known: Final[dict[tuple[int, int], _Place]] = {}
 _numbers: Final = count(1)
-_loops: Final[dict[tuple[CodeType, int], int]] = {}
+_Position: TypeAlias = tuple[int | None, int | None, int | None, int | None] | int
+"""First and last line, first and last column; the offset of the instruction where the source is not known."""
+_loops: Final[dict[tuple[CodeType, _Position], int]] = {}
 
 
 def loop_around(frame: FrameType | None) -> int:
@@ -72,8 +76,14 @@ def _loop_at(frame: FrameType, *, pauses: bool) -> int:
         if (pauses and _does_nothing_else(inside, names)) or any(each.argval == _ASKS_A_CHILD for each in inside):
             continue
         if (inside[0].opname != "FOR_ITER" or _is_left(inside)) and _reads_of_others(inside, names):
-            return _loops.setdefault((code, at), next(_numbers))
+            return _loops.setdefault((code, _position(code, at)), next(_numbers))
     return 0
+
+
+def _position(code: CodeType, at: int) -> _Position:
+    """Give where in the source an instruction comes from: an `await` that is cancelled stands at another of its own."""
+    position = next(islice(code.co_positions(), at // _UNIT, None), None)
+    return position if position is not None and None not in position else at
 
 
 def _does_nothing_else(steps: list[Instruction], names: dict[str, Any]) -> bool:

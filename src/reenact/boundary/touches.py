@@ -76,6 +76,8 @@ _IMPORTS: Final = "<frozen importlib."
 _RAW_FAMILIES: Final = {16: "netlink", 17: "packet", 40: "vsock"}
 _NETWORK_FAMILIES: Final = frozenset({2, 10})
 _SOCK_RAW: Final = 3
+_CORE_SIZE: Final = 4
+"""RLIMIT_CORE of setrlimit(2)."""
 PROCESS: Final = "reenact.process"
 """The audit event of an act on another process: the act in a few words, and the process."""
 NATIVE: Final = "reenact.native"
@@ -417,6 +419,19 @@ def _shared(args: tuple[Any, ...]) -> Touch | None:
     )
 
 
+def _logged(_: tuple[Any, ...]) -> Touch:
+    """Tell of a message to the system's log, which C code sends by a socket of its own."""
+    return Touch(kind="socket", what="a message to the system's log")
+
+
+def _limited(args: tuple[Any, ...]) -> Touch | None:
+    """Tell of a limit that lets a process leave a core file where it dies (core(5))."""
+    number, limits = args
+    if number != _CORE_SIZE or not limits[0]:
+        return None
+    return Touch(kind="socket", what="a core file of each process that dies of a signal")
+
+
 def _raw_socket(args: tuple[Any, ...]) -> Touch | None:
     """Tell of sockets that speak to the kernel, or past TCP and UDP: sending by them raises no event that says whom."""
     _, family, kind, _protocol = args
@@ -528,7 +543,10 @@ _declare(
     },
 )
 _declare("child", {SOCKET: _raw_socket})
-_declare("socket", {"socket.bind": _bound, MEMORY: _shared})
+_declare(
+    "socket",
+    {"socket.bind": _bound, MEMORY: _shared, "syslog.syslog": _logged, "resource.setrlimit": _limited},
+)
 _declare("read", {"os.listdir": _listed, "os.scandir": _listed})
 _declare("database", {"sqlite3.connect": _database})
 

@@ -47,6 +47,7 @@ _TEMPORARY: Final = re.compile(r"/reenact-copy-[^/\s]+/t(?![\w.-])")
 _NUMBER: Final = re.compile(r"\d+")
 _STARTED: Final = re.compile(r"child process ['\"](.+)['\"]")
 _AT: Final = " at "
+_WROTE: Final = "wrote "
 _NO_PLACE: Final = "which this world has no place for"
 
 
@@ -90,11 +91,19 @@ def by_the_world(
     apart = next((entry for entry in ledger if entry.get("t") in _APART), None)
     if apart is not None:
         return f"{_spelled(apart)} {_APART[as_text(apart.get('t'))]}"
-    words = _words(_BY_LANDLOCK if COPIED_IN in world else _BY_NAMESPACES)
+    return _by_its_bounds(divergences, world, nodes)
+
+
+def _by_its_bounds(divergences: Sequence[Entry], world: Mapping[str, str], nodes: Mapping[str, Node]) -> str:
+    """Say which bound of the world the program met, by what differs; empty where nothing tells of one."""
+    copied = world.get(COPIED_IN, "")
+    if copied and (path := _file_outside(divergences, copied)):
+        return f"it writes {path}, and this world has a copy of {copied} alone"
+    words = _words(_BY_LANDLOCK if copied else _BY_NAMESPACES)
     for each in divergences:
-        if path := _written_elsewhere(nodes.get(as_text(each.get("node_a"))), world.get(COPIED_IN, "")):
+        if path := _written_elsewhere(nodes.get(as_text(each.get("node_a"))), copied):
             return f"{as_text(each.get('call'))} ran again and was refused to change {path}, as it did when recorded"
-        if COPIED_IN in world and _TEMPORARY.search(_text(each.get("b"))):
+        if copied and _TEMPORARY.search(_text(each.get("b"))):
             return f"the temporary folder has another name in this world, and the program tells it: {one_line(each)}"
         met = words.search(_text(each.get("b")))
         if met is not None and met[0] not in _text(each.get("a")):
@@ -102,6 +111,12 @@ def by_the_world(
                 f"it met an error that this world makes ({met[0]}) and the recorded run did not meet: {one_line(each)}"
             )
     return ""
+
+
+def _file_outside(divergences: Sequence[Entry], folder: str) -> str:
+    """Name a written file that differs and lies outside the one folder that is a copy; nothing where there is none."""
+    paths = (as_text(each.get("path")) for each in divergences if as_text(each.get("field")).startswith(_WROTE))
+    return next((path for path in paths if path.startswith("/") and not path.startswith(f"{folder}/")), "")
 
 
 def _unanswerable(node: Node | None) -> str:

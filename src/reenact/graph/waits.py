@@ -9,13 +9,16 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from reenact.values.call import Streamed
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lane import sequence
 from reenact.values.lenient import as_list, as_object
 from reenact.values.run import PAUSES, Node, Reason, Run
+
+_LAST: Final = 2
+"""So many rounds lie around the end of what a loop waits for."""
 
 
 class _Pause(NamedTuple):
@@ -39,8 +42,11 @@ def wait_reasons(run: Run) -> Iterator[Reason]:
 
 
 def _is_by_the_clock(rounds: list[_Pause], others: list[int]) -> bool:
-    """Tell whether no release of another lane lies within the last round, and others computed then or just before."""
-    for each in reversed(rounds):
+    """Tell whether no release of another lane lies within the last round, and others computed then or just before.
+
+    What others computed earlier than the last round but one the loop has looked at since, and has gone on.
+    """
+    for each in rounds[: -_LAST - 1 : -1]:
         if not each.ended or bisect_right(others, each.ended) > bisect_right(others, each.began):
             return False
         if each.beside:

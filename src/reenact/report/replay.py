@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from reenact.report import safe
 from reenact.values.difference import one_line, short_json
-from reenact.values.effects import sentence
+from reenact.values.effects import COPIED_IN, sentence
 from reenact.values.json import Json
 from reenact.values.judgement import ReplayResult, Strictness, WritesTold
 from reenact.values.lenient import as_count, as_list, as_object, as_text
@@ -229,5 +229,7 @@ def _next(result: ReplayResult, recorded: str) -> Iterator[str]:
         yield "next: replay it in a sealed world, where a tool that touches nothing runs again (docs/sealed-replay.md)"
     elif result.result == "unjudged" and result.refused:
         yield f"next: {as_text(result.refused[0].get('hint'))}"
+    elif result.result == "unjudged" and result.answered and COPIED_IN in result.world:
+        yield "next: replay it where every file can be a copy, with namespaces (docs/sealed-replay.md)"
     elif result.result == "unjudged":
         yield f"next: give the program after `--`, as in reenact replay {run} -- python your_agent.py"

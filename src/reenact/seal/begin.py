@@ -72,16 +72,28 @@ def _stand(entry: Mapping[str, Any]) -> None:
             os.truncate(path, entry["size"])
         _set_time(path, entry)
         return
-    if os.path.lexists(path):
+    in_place = kind == "file" and _is_alone(path)
+    if os.path.lexists(path) and not in_place:
         _remove(path)
     if kind == "link":
         os.symlink(entry["to"], path)
         return
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    # A stream that is already open keeps its file: an overlay could not copy one whose name another file has taken.
+    how = os.O_TRUNC if in_place else os.O_CREAT | os.O_EXCL
+    handle = os.open(path, os.O_WRONLY | how | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(handle, "wb") as stream:
         stream.write(base64.b64decode(entry["content"]))
         os.fchmod(stream.fileno(), entry["mode"])
     _set_time(path, entry)
+
+
+def _is_alone(path: str) -> bool:
+    """Tell whether a plain file stands there that has no other name: by another one it may be real."""
+    try:
+        status = os.lstat(path)
+    except FileNotFoundError:
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and os.access(path, os.W_OK)
 
 
 def _set_time(path: str, entry: Mapping[str, Any]) -> None:

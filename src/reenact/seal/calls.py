@@ -72,6 +72,16 @@ _NUMBERS: Final = {
     "lremovexattr": (198, 15),
     "fremovexattr": (199, 16),
     "truncate": (76, 45),
+    "mkdir": (83, -1),
+    "mkdirat": (258, 34),
+    "rmdir": (84, -1),
+    "rename": (82, -1),
+    "renameat": (264, 38),
+    "renameat2": (316, 276),
+    "symlink": (88, -1),
+    "symlinkat": (266, 36),
+    "mknod": (133, -1),
+    "mknodat": (259, 33),
     "ioctl": (16, 29),
     "fcntl": (72, 25),
     "kill": (62, 129),
@@ -174,9 +184,25 @@ _REFUSED: Final = (
     *("settimeofday", "adjtimex", "clock_adjtime", "keyctl", "add_key", "request_key", "bpf", "perf_event_open"),
     *("userfaultfd", "reboot", "init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load"),
     *("iopl", "ioperm", "sethostname", "setdomainname", "lookup_dcookie", "open_by_handle_at", "fanotify_init"),
+)
+_REFUSED_AND_SAID: Final = (
     *("shmget", "shmat", "shmctl", "shmdt", "semget", "semop", "semctl", "semtimedop", "msgget", "msgsnd", "msgrcv"),
     *("msgctl", "mq_open", "mq_unlink", "mq_timedsend", "mq_timedreceive", "mq_notify", "mq_getsetattr"),
 )
+"""Memory and queues that are shared by name: the warden refuses them, and says so."""
+OF_FOLDERS: Final = {
+    "mkdir": (0,),
+    "mkdirat": (1,),
+    "rmdir": (0,),
+    "rename": (0, 1),
+    "renameat": (1, 3),
+    "renameat2": (1, 3),
+    "symlink": (1,),
+    "symlinkat": (2,),
+    "mknod": (0,),
+    "mknodat": (1,),
+}
+"""Calls that change folders, and which of their arguments name what they change. Landlock judges them."""
 _ASKED: Final = (
     *("connect", "bind", "creat", "link", "linkat", "unlink", "unlinkat", "chmod", "fchmod", "fchmodat", "fchmodat2"),
     *("chown", "lchown", "fchown", "fchownat", "utime", "utimes", "futimesat", "utimensat", "setxattr", "lsetxattr"),
@@ -189,8 +215,8 @@ OF_ONESELF: Final = ("sched_setaffinity", "sched_setscheduler", "sched_setparam"
 
 _WRITING: Final = os.O_ACCMODE | os.O_CREAT | os.O_TRUNC
 _UNIX: Final = 1
-_KINDS: Final = (1, 5)
-"""Of unix sockets: STREAM and SEQPACKET. Others can send to an address without connecting, which nobody is asked."""
+CONNECTING: Final = (1, 5)
+"""Kinds of unix sockets: STREAM and SEQPACKET. Others can send to an address unconnected, and nobody is asked then."""
 _NAMESPACES: Final = 0x7E020000
 _NEW_TIME: Final = 0x80
 _SET_LEASE, _NOTIFY, _SET_OWNER, _SET_OWNER_EX = 1024, 1026, 8, 15
@@ -257,8 +283,8 @@ def _blocks(*, signals_asked: bool) -> Iterator[tuple[str, Sequence[Step]]]:
     leases = (_SET_LEASE, _NOTIFY, *((_SET_OWNER, _SET_OWNER_EX) if signals_asked else ()))
     yield "fcntl", [_argument(1), *_cases(leases, _NO | _EPERM), _end(_YES)]
     unix = [_argument(0), (_EQUAL, 1, 0, _UNIX), _end(_NO | _EACCES), _argument(1), (_AND, 0, 0, 0xF)]
-    yield "socket", [*unix, *_cases(_KINDS, _ASK), _end(_NO | _EACCES)]
-    yield "socketpair", [*unix, *_cases(_KINDS, _YES), _end(_NO | _EACCES)]
+    yield "socket", [_end(_ASK)]
+    yield "socketpair", [*unix, *_cases(CONNECTING, _YES), _end(_NO | _EACCES)]
     yield "clone", [_argument(0), (_ANY_BIT, 0, 1, _NAMESPACES), _end(_NO | _EPERM), _end(_YES)]
     yield "unshare", [_argument(0), (_ANY_BIT, 0, 1, _NAMESPACES | _NEW_TIME), _end(_NO | _EPERM), _end(_YES)]
     for name in ("clone3", "openat2"):  # their flags lie in memory; every C library goes on with the older call
@@ -270,7 +296,7 @@ def _blocks(*, signals_asked: bool) -> Iterator[tuple[str, Sequence[Step]]]:
     for name, process in (("setpriority", 0), ("ioprio_set", 1)):
         own = [_argument(0), (_EQUAL, 0, 3, process), _argument(1), *_cases((0,), _YES)]
         yield name, [*own, _end(_ASK)]
-    for name in (*_ASKED, *(SIGNALS if signals_asked else ())):
+    for name in (*_ASKED, *OF_FOLDERS, *_REFUSED_AND_SAID, *(SIGNALS if signals_asked else ())):
         yield name, [_end(_ASK)]
     for name in _REFUSED:
         yield name, [_end(_NO | _EPERM)]

@@ -111,11 +111,12 @@ def live(
     program: Callable[[], NoReturn],
     spared: Sequence[int] = (),
     begun: Callable[[int], None] | None = None,
+    ledger: str = "",
 ) -> int:
     """Have `program` live in the cell; give its status, as `waitpid` does. Raises `OSError`.
 
     The processes `spared` are children of this one, and not of the program's; all others end with it.
-    `begun` hears which process is the program.
+    `begun` hears which process is the program. What is denied to it is said in the `ledger`, a path.
     """
     from reenact.seal.warden import Warden
 
@@ -133,7 +134,7 @@ def live(
     if begun is not None:
         begun(child)
     try:
-        return Warden(bounds, listener, child).wait()
+        return Warden(bounds, listener, child, ledger).wait()
     finally:
         _end_the_rest(spared)
 

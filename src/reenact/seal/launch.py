@@ -159,7 +159,8 @@ def _carry_out_in_a_cell(
         _tell(answer, copied=[bounds.folder.original], folder=bounds.folder.copy, abi=bounds.abi)
         program(answer)
 
-    status = cell.live(bounds, inside, [*streams.carriers, room.process], begun=room.watch)
+    spared, ledger = [*streams.carriers, room.process], order.get("told", "")
+    status = cell.live(bounds, inside, spared, begun=room.watch, ledger=ledger)
     streams.end()
     room.end()
     world.end_as(status)

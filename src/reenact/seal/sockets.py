@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 
+from reenact.seal.calls import CONNECTING
 from reenact.seal.question import CLOEXEC, HERE, place
 
 TYPE_CHECKING = False
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
     from reenact.seal.bounds import Bounds
+    from reenact.seal.denials import Denials
     from reenact.seal.question import Answer, Question
 
-_EPERM, _EINVAL, _EAFNOSUPPORT, _ECONNREFUSED = 1, 22, 97, 111
+_EPERM, _EACCES, _EINVAL, _EAFNOSUPPORT, _ECONNREFUSED = 1, 13, 22, 97, 111
 _UNIX: Final = 1
 _SHORTEST, _LONGEST, _NAME = 2, 110, 108
 _INODE: Final = "socket:["
@@ -29,8 +31,8 @@ _INODE: Final = "socket:["
 class Sockets:
     """Those that are neither connected nor bound, and the names that are no paths."""
 
-    def __init__(self, bounds: Bounds) -> None:
-        self._bounds = bounds
+    def __init__(self, bounds: Bounds, denials: Denials) -> None:
+        self._bounds, self._denials = bounds, denials
         self._descriptors: dict[int, int] = {}
         """Our descriptors, by the inodes of the sockets."""
         self._names: dict[bytes, bytes] = {}
@@ -43,6 +45,9 @@ class Sockets:
         from _socket import socket  # `socket` would cost more than the seal
 
         kind = question.integer(1)
+        if question.integer(0) != _UNIX or kind & 0xF not in CONNECTING:
+            self._denials.note(question, "make a socket of the network")
+            raise OSError(_EACCES, os.strerror(_EACCES))
         end = socket(_UNIX, kind | CLOEXEC, question.integer(2))
         self._descriptors[os.fstat(end.fileno()).st_ino] = end.fileno()
         return question.give(end.detach(), kind)
@@ -112,5 +117,6 @@ class Sockets:
                 with place(self._bounds, question, HERE, path) as there:
                     end.connect(there)
             except PermissionError:  # nobody in the cell listens there
+                self._denials.note_file(question, HERE, path, "connect to %s")
                 raise OSError(_ECONNREFUSED, os.strerror(_ECONNREFUSED)) from None
         return 0

@@ -19,7 +19,8 @@ import signal
 from contextlib import suppress
 
 from reenact.seal import calls, facts, landlock
-from reenact.seal.question import GoOn, Question
+from reenact.seal.denials import Denials
+from reenact.seal.question import HERE, GoOn, Question
 from reenact.seal.sockets import Sockets
 
 TYPE_CHECKING = False
@@ -39,13 +40,17 @@ _FOLLOWED: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR
 class Warden:
     """The warden of one cell."""
 
-    def __init__(self, bounds: Bounds, listener: int, child: int) -> None:
-        """`listener` is the descriptor of the filter, `child` the process that is the program."""
+    def __init__(self, bounds: Bounds, listener: int, child: int, ledger: str = "") -> None:
+        """`listener` is the descriptor of the filter, `child` the process that is the program.
+
+        What is denied is said in the `ledger`, a path.
+        """
         self._bounds, self._listener, self._child = bounds, listener, child
+        self._denials = Denials(bounds, ledger)
         self._status: int | None = None
-        names = calls.numbers()
+        self._names = names = calls.numbers()
         table = {**self._own_answers(), **facts.answers(bounds, {name: number for number, name in names.items()})}
-        table |= Sockets(bounds).answers()
+        table |= Sockets(bounds, self._denials).answers()
         self._answers: Mapping[int, Answer] = {number: table[name] for number, name in names.items() if name in table}
         self._waits = next(number for number, name in names.items() if name == "connect")
 
@@ -88,13 +93,26 @@ class Warden:
     def _hear(self) -> None:
         with suppress(OSError):  # who asked has gone meanwhile
             question = Question(self._listener)
-            answer = self._answers.get(question.number, _refused)
+            answer = self._answers.get(question.number, self._refused)
             if question.number == self._waits:  # for who accepts it, who may have to ask before
                 import _thread
 
-                _thread.start_new_thread(question.answer, (answer,))
+                _thread.start_new_thread(self._answer, (question, answer))
             else:
-                question.answer(answer)
+                self._answer(question, answer)
+
+    def _answer(self, question: Question, answer: Answer) -> None:
+        """Answer it, and say what was refused: a `PermissionError` of ours names the file."""
+
+        def judged(asked: Question) -> int:
+            try:
+                return answer(asked)
+            except PermissionError as error:
+                if isinstance(error.filename, str):
+                    self._denials.note_file(asked, HERE, os.fsencode(error.filename), "change %s")
+                raise
+
+        question.answer(judged)
 
     def _own_answers(self) -> dict[str, Answer]:
         signals = dict.fromkeys(calls.SIGNALS, self._signalled) | {"pidfd_send_signal": self._signalled_by_descriptor}
@@ -110,7 +128,25 @@ class Warden:
             "linkat": lambda question: self._linked(question, 1, 3),
             "unlink": lambda question: self._unlinked(question, 0),
             "unlinkat": lambda question: self._unlinked(question, 1),
+            **{name: self._left_to_landlock(*places) for name, places in calls.OF_FOLDERS.items()},
         }
+
+    def _left_to_landlock(self, *paths: int) -> Answer:
+        """Let Landlock judge a call that changes folders: the arguments `paths` name what it changes."""
+
+        def answer(question: Question) -> int:
+            for path in paths:
+                self._note_path(question, path, "make, move or remove %s", follow=False)
+            raise GoOn
+
+        return answer
+
+    def _note_path(self, question: Question, path: int, act: str, *, follow: bool) -> None:
+        """Say what Landlock will refuse. A call `…at` has the descriptor that a path begins at before the path."""
+        begins = path > 0 and self._names[question.number].endswith(("at", "at2"))
+        with suppress(OSError):  # the kernel will say that there is no such path
+            base = question.integer(path - 1) if begins else HERE
+            self._denials.note_file(question, base, question.text(path), act, follow=follow)
 
     # shared memory
 
@@ -121,6 +157,7 @@ class Warden:
             raise OSError(_EPERM, os.strerror(_EPERM))
         there = self._bounds.in_memory(question.text(path))
         if not there:
+            self._note_path(question, path, "open %s to be written", follow=True)
             raise GoOn
         handle = os.open(there, flags | os.O_CLOEXEC | os.O_NOFOLLOW, question.arguments[mode] & 0o700)
         try:
@@ -131,6 +168,7 @@ class Warden:
     def _linked(self, question: Question, old: int, new: int) -> int:
         old_path, new_path = (self._bounds.in_memory(question.text(place)) for place in (old, new))
         if not old_path or not new_path:
+            self._note_path(question, new, "make %s", follow=False)
             raise GoOn
         os.link(old_path, new_path, follow_symlinks=False)
         return 0
@@ -138,44 +176,47 @@ class Warden:
     def _unlinked(self, question: Question, path: int) -> int:
         there = self._bounds.in_memory(question.text(path))
         if not there:
+            self._note_path(question, path, "remove %s", follow=False)
             raise GoOn
         os.unlink(there)
         return 0
 
+    def _refused(self, question: Question) -> int:
+        self._denials.note(question, f"make the system call {self._names.get(question.number, question.number)}")
+        raise OSError(_EPERM, os.strerror(_EPERM))
+
     # processes
 
     def _judge_change(self, question: Question, place: int = 0) -> int:
-        return self._judge_pid(question.integer(place))
+        return self._judge_pid(question, question.integer(place))
 
     def _placed(self, process: int) -> Callable[[Question], int]:
         """Judge calls whose first argument says what the second is the number of: `process`, a group or a user."""
-        return lambda question: self._judge_pid(question.integer(1) if question.integer(0) == process else 0)
+        return lambda question: self._judge_pid(question, question.integer(1) if question.integer(0) == process else 0)
 
     def _signalled(self, question: Question) -> int:
         asked = question.integer(0)
         if asked == 0:
             asked = os.getpgid(question.pid)
-        return self._judge_pid(abs(asked) if asked != -1 else 0)  # a group is ours where its first process is
+        return self._judge_pid(question, abs(asked) if asked != -1 else 0)  # a group is ours where its first process is
 
     def _signalled_by_descriptor(self, question: Question) -> int:
-        return self._judge_pid(int(_proc_fields(f"/proc/{question.pid}/fdinfo/{question.integer(0)}").get("Pid", 0)))
+        fields = _proc_fields(f"/proc/{question.pid}/fdinfo/{question.integer(0)}")
+        return self._judge_pid(question, int(fields.get("Pid", 0)))
 
-    def _judge_pid(self, pid: int) -> int:
+    def _judge_pid(self, question: Question, pid: int) -> int:
         """Let a call change a process, or the one of a thread, where it descends from this one."""
         while pid > 1:
             pid = int(_proc_fields(f"/proc/{pid}/status")["PPid"])
             if pid == os.getpid():
                 raise GoOn
+        self._denials.note(question, "change a process of others")
         raise OSError(_EPERM, os.strerror(_EPERM))
 
 
 def _proc_fields(path: str) -> Mapping[str, str]:
     with open(path, encoding="utf-8", errors="replace") as stream:
         return dict(line.split(":\t", 1) for line in stream if ":\t" in line)
-
-
-def _refused(_: Question) -> int:
-    raise OSError(_EPERM, os.strerror(_EPERM))
 
 
 def _wake(*_: object) -> None:
