@@ -139,24 +139,23 @@ def test_nobody_sees_how_often_a_loop_went_around_that_does_nothing_but_pause(
 def test_an_await_that_is_cancelled_is_the_place_in_its_loop_that_it_was() -> None:
     places: list[int] = []
 
-    async def pause() -> None:
+    async def pause(seconds: float, begun: asyncio.Event) -> None:
         frame = sys._getframe(1)
         try:
-            await asyncio.sleep(0)
-            await asyncio.sleep(0 if not places else 60)
+            begun.set()
+            await asyncio.sleep(seconds)
         finally:
             places.append(loop_around(frame))
 
-    async def beat() -> None:
+    async def beat(begun: asyncio.Event) -> None:
         while not work.done:
-            await pause()
+            await pause(60 if places else 0, begun if places else asyncio.Event())
             work.seen.append(0)
 
     async def main() -> None:
-        task = asyncio.create_task(beat())
-        while not places:
-            await asyncio.sleep(0)
-        await asyncio.sleep(0)
+        begun = asyncio.Event()
+        task = asyncio.create_task(beat(begun))
+        await begun.wait()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 

@@ -6,6 +6,8 @@ import json
 from dataclasses import replace
 from random import Random
 
+import pytest
+
 from made import Made
 from reenact.values.run import Run
 from reenact.values.variation import Variation
@@ -56,11 +58,14 @@ def test_three_side_by_side_come_in_reverse_and_shrink_to_neighbours() -> None:
     assert [lesser.size for lesser in reverse.smaller] == [2, 2]
 
 
-def test_the_end_of_a_pool_s_job_goes_with_the_call_that_it_ended_with() -> None:
+@pytest.mark.parametrize("lane", ["main", "main/job#0"])
+def test_the_end_of_a_pool_s_job_goes_with_the_call_that_it_ended_with(lane: str) -> None:
+    """A run that begins with a call has its root on the lane of that call."""
     run = placed((1, 3), (2, 5))
     assert run.root is not None
     ends = json.dumps({"main/job#0": [4, 40], "main/job#1": [6, 60]})
-    root = replace(run.root, span=replace(run.root.span, attributes={"reenact.lane.ends": ends}))
+    span = replace(run.root.span, attributes={"reenact.lane.ends": ends})
+    root = replace(run.root, span=span, lane=lane, start_order=1, end_order=9)
     run = replace(run, nodes=(root, *run.nodes[1:]), root=root)
     (swap,) = orders(run)
     changed = applied(run, [swap])

@@ -138,6 +138,8 @@ def _job_ends(run: Run, group: Sequence[Node]) -> dict[str, _End]:
     lanes = {node.lane for node in group}
     last: dict[str, Node] = {}
     for node in run.nodes:
+        if node.call.is_structure:  # the root of a run stands on the lane of its first call
+            continue
         if node.lane in lanes and (node.lane not in last or last[node.lane].end_order < node.end_order):
             last[node.lane] = node
     ids = {node.id for node in group}
