@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import platform
 import random
 import threading
 import time
@@ -557,3 +558,38 @@ def test_a_listener_hears_of_threads_and_of_ends() -> None:
     prefix = "test_a_listener_hears_of_threads_and_of_ends.<locals>"
     assert listener.heard[:3] == ["main spawned", f"main/{prefix}.work#0 ended", f"main/{prefix}.main#0 ended"]
     assert not any("work#1" in line for line in listener.heard)
+
+
+def test_a_pool_rests_when_its_jobs_are_over_and_a_job_of_a_library_s_own_is_none() -> None:
+    before, go_on = lanes.threads_begun(), threading.Event()
+    seen: list[bool] = []
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(platform.node).result()
+        seen.append(lanes.others_work())
+        assert lanes.threads_begun() == before
+        job = pool.submit(go_on.wait)
+        seen.append(lanes.others_work())
+        go_on.set()
+        job.result()
+    seen.append(lanes.others_work())
+    assert seen == [False, True, False]
+    assert lanes.threads_begun() == before + 1
+
+
+@pytest.mark.parametrize("work", [lambda: None, partial(map, str), partial(len, ())], ids=["own", "calls back", "C"])
+def test_a_job_that_may_run_code_of_the_program_counts(work: Callable[[], object]) -> None:
+    before = lanes.threads_begun()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(work)
+    assert lanes.threads_begun() == before + 1
+
+
+def test_what_asyncio_does_on_threads_for_a_look_up_is_no_work_of_the_program() -> None:
+    before = lanes.threads_begun()
+
+    async def look_up() -> bool:
+        await asyncio.get_running_loop().getaddrinfo("127.0.0.1", 80)
+        return lanes.others_work()
+
+    assert asyncio.run(look_up()) is False
+    assert lanes.threads_begun() == before

@@ -12,8 +12,10 @@ from __future__ import annotations
 import _thread
 import asyncio
 import concurrent.futures
+import concurrent.futures.thread
 import contextvars
 import hashlib
+import inspect
 import itertools
 import queue
 import threading
@@ -22,12 +24,12 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial, wraps
-from types import BuiltinMethodType
+from types import BuiltinMethodType, FunctionType
 from typing import Any, Protocol, TypeVar, cast
 
 from reenact.boundary import place, task_births, thread_ids
 from reenact.boundary.forgiving import forgive
-from reenact.boundary.own_code import is_of_package, own_line
+from reenact.boundary.own_code import is_of_package, is_own_code, own_line
 from reenact.boundary.patching import Patches
 from reenact.values import locks
 
@@ -437,12 +439,41 @@ def _as_completed(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _begun = [0]
-"""How many threads were started here whose work is no installed package's."""
+"""How many threads were started here, and jobs handed to pools, whose work is no library's."""
+_jobs: dict[int, None] = {}
+"""Jobs of the program's that are not over, by the identities of their futures."""
+_pool_threads: dict[int, None] = {}
+"""The threads of pools, by their identities."""
+_PLAIN = (str, bytes, int, float, tuple, type(None))
+_POOL_THREAD = concurrent.futures.thread._worker.__code__  # noqa: SLF001 - what each of them runs
+_OF_POOLS = (_POOL_THREAD, getattr(getattr(asyncio.BaseEventLoop, "_do_shutdown", None), "__code__", _POOL_THREAD))
+"""That, and what the thread runs in which `asyncio.run` ends its pool."""
 
 
 def threads_begun() -> int:
-    """Count the threads that were started here; those that an installed package does its own work on aside."""
+    """Count the threads and the jobs of pools that were begun here; those that a library does its own work on aside."""
     return _begun[0]
+
+
+def others_work() -> bool:
+    """Tell whether more than one thread is at work; one of a pool that has no job of the program's rests."""
+    return bool(_jobs) or threading.active_count() - len(_pool_threads) > 1
+
+
+def _count_job(future: Future[Any], fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    """Count a job of a pool, but for one that a library does by itself: it looks a host up, or asks which system it is.
+
+    Such a function is the library's own, and is handed plain values.
+    """
+    words = (fn.func, *fn.args, *fn.keywords.values(), *args) if isinstance(fn, partial) else (fn, *args)
+    work, *values = words[_innermost(*words) :]
+    if isinstance(work, FunctionType) and all(isinstance(each, _PLAIN) for each in values):
+        work = inspect.unwrap(work)
+        if not is_own_code(work.__code__, work.__globals__):
+            return
+    _begun[0] += 1
+    _jobs[id(future)] = None
+    future.add_done_callback(lambda over: _jobs.pop(id(over), None))
 
 
 def _thread_start(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -471,7 +502,8 @@ def _prepare(thread: threading.Thread) -> Callable[[], object]:
     attributes: dict[str, Any] = vars(thread)
     target, args, own = attributes.get("_target"), attributes.get("_args") or (), attributes.get("run")
     code = getattr(type(thread).run if target is None else target, "__code__", None)
-    _begun[0] += code is None or not is_of_package(code.co_filename)
+    if code not in _OF_POOLS:
+        _begun[0] += code is None or not is_of_package(code.co_filename)
     if at := _innermost(target, *args):  # Thread(target=context.run, args=(function, …))
         lane = _spawn_threaded(label(args[at - 1]))
         attributes["_args"] = (*args[: at - 1], carried(lane, args[at - 1]), *args[at:])
@@ -487,9 +519,12 @@ def _prepare(thread: threading.Thread) -> Callable[[], object]:
     def run_and_tell() -> None:
         restore()  # no cycle is left behind
         thread_ids.note()
+        if code is _POOL_THREAD:
+            _pool_threads[id(thread)] = None
         try:
             run()
         finally:
+            _pool_threads.pop(id(thread), None)
             _ended(lane)
 
     attributes["run"] = run_and_tell
@@ -516,6 +551,7 @@ def _submit(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self, fn, *args, **kwargs)
         future = original(self, *job, **kwargs)
         task_births.note(future, lane.path.rpartition("/")[0])
+        _count_job(future, fn, (*args, *kwargs.values()))
         if _listeners:
             future.add_done_callback(partial(_ended, lane))
         return future

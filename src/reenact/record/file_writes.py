@@ -16,7 +16,6 @@ import hashlib
 import os
 import stat
 import sys
-import threading
 import time
 import weakref
 import zlib
@@ -233,7 +232,7 @@ class Writes:
         self._touched[change.path] = last if last[0] == part.number else (part.number, self._count)
         if len(self._touched) > _MOST_TOUCHED:
             self._touched.pop(next(iter(self._touched)), None)
-        part.threads = part.threads or threading.active_count() > 1
+        part.threads = part.threads or lanes.others_work()
 
     @property
     def _reads_are_unknown(self) -> bool:
@@ -274,7 +273,7 @@ class Writes:
         if more := sum(part.more for _, part in parts):
             report["more"] = more
         begun = lanes.threads_begun()
-        if any(part.threads or part.begun < begun for _, part in parts) or threading.active_count() > 1:
+        if any(part.threads or part.begun < begun for _, part in parts) or lanes.others_work():
             report["threads"] = True
         if names := [each.rpartition("/")[2] for each in self._names()][-_MOST_NAMES:]:
             report["temporary"] = [*names]
