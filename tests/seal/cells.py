@@ -29,15 +29,17 @@ class Cells:
     ) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
         """Run a program in `cwd`; give how it ended, and what is told of the world, with `upper`, where the copy lies.
 
-        `levels` names what is tried, `prefix` stands before the launcher's command, `owner` owns the copy's folder.
+        `levels` names what is tried, `prefix` stands before the launcher's command, `owner` owns the copy's folder,
+        `told` is the path of the ledger.
         """
         upper = Path(tempfile.mkdtemp(prefix="reenact-cell-"))  # as long as in a replay, whose copies are cleared away
         self.folders.append(upper)
         order, answer = upper / "order.json", upper / "answer.jsonl"
         levels, prefix = more.pop("levels", ("cell",)), more.pop("prefix", [])
         owner = more.pop("owner", os.geteuid())
+        ledger = {"told": more.pop("told")} if "told" in more else {}
         given = {level: {"upper": str(upper), **more} for level in levels}
-        order.write_text(json.dumps({"argv": argv, "cwd": str(cwd), "answer": str(answer), **given}))
+        order.write_text(json.dumps({"argv": argv, "cwd": str(cwd), "answer": str(answer), **ledger, **given}))
         for path in (upper, order):
             os.chown(path, owner, -1)
         done = subprocess.run(

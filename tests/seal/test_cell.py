@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -266,3 +267,54 @@ def test_an_interrupt_of_the_terminal_reaches_the_program(cell: Cells, tmp_path:
     )
     done, _ = cell.run([sys.executable, "-c", code], fill(tmp_path / "project"))
     assert (done.returncode, done.stdout) == (3, "interrupted\nended\n")
+
+
+SILENT = {
+    "open": ("libc.open(b'{other}/new', os.O_WRONLY | os.O_CREAT, 0o600)", "open {other}/new to be written"),
+    "unlink": ("libc.unlink(b'{other}/kept')", "remove {other}/kept"),
+    "unlinkat": ("libc.unlinkat(os.open('{other}', os.O_RDONLY), b'kept', 0)", "remove {other}/kept"),
+    "mkdir": ("libc.mkdir(b'{other}/sub', 0o700)", "make, move or remove {other}/sub"),
+    "rename": ("libc.rename(b'{other}/kept', b'{other}/moved')", "make, move or remove {other}/kept"),
+    "a link": ("libc.link(b'{other}/kept', b'{other}/too')", "make {other}/too"),
+    "mode": ("libc.chmod(b'{other}/kept', 0o600)", "change {other}/kept"),
+    "memory": ("libc.shmget(4711, 4096, 0o1600)", "make the system call shmget"),
+    "a socket": ("libc.socket(2, 1, 0)", "make a socket of the network"),
+    "a signal": ("libc.setpriority(0, os.getppid(), 5)", "change a process of others"),
+}
+"""What native code is refused and need not tell, and what is said of it."""
+NOTHING_REFUSED = {
+    "in the copy": "libc.open(b'new', os.O_WRONLY | os.O_CREAT, 0o600)",
+    "the null device": "libc.open(b'/dev/null', os.O_WRONLY)",
+    "to read": "libc.open(b'{other}/kept', os.O_RDONLY)",
+    "bytecode": "libc.open(b'{other}/a.pyc', os.O_WRONLY | os.O_CREAT, 0o600)",
+    "its own child": "(child := os.posix_spawn('/bin/true', ['true'], {{}})) and libc.setpriority(0, child, 5)",
+    "what nobody may": "libc.open(b'/proc/version', os.O_WRONLY)",
+    "no path": "libc.unlink(None)",
+}
+
+
+def said_by_the_kernel(cell: Cells, code: str, tmp_path: Path) -> list[str]:
+    folder, other, door = (tmp_path / name for name in ("project", "other", "door"))
+    for each in (folder, other, door):
+        each.mkdir()
+    (other / "kept").write_text("kept")
+    (ledger := door / "ledger.jsonl").touch()
+    begin = "import ctypes, os\nlibc = ctypes.CDLL(None)\n"
+    argv = [sys.executable, "-I", "-c", begin + code.format(other=other)]
+    done, _ = cell.run(argv, folder, doors=[str(door)], told=str(ledger))
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in other.iterdir()) == ["kept"]
+    entries = [json.loads(line) for line in ledger.read_text().splitlines()]
+    assert {each["t"] for each in entries} <= {"prevented"}
+    return [str(each["what"]).replace(str(other), "{other}") for each in entries]
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_what_native_code_is_refused_is_said_in_the_ledger(cell: Cells, name: str, tmp_path: Path) -> None:
+    code, said = SILENT[name]
+    assert said in said_by_the_kernel(cell, code, tmp_path)
+
+
+@pytest.mark.parametrize("name", NOTHING_REFUSED)
+def test_of_what_it_is_not_refused_nothing_is_said(cell: Cells, name: str, tmp_path: Path) -> None:
+    assert said_by_the_kernel(cell, NOTHING_REFUSED[name], tmp_path) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import signal
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from reenact.seal import launch
+from reenact.seal import begin, launch
 
 
 def order(tmp_path: Path, code: str) -> list[str]:
@@ -200,3 +201,18 @@ def test_what_others_hold_as_well_has_its_mode_its_owner_and_its_flags_again(tmp
             os.chown(FULL, *before[-1][1:])
         for handle in handles:
             os.close(handle)
+
+
+def test_a_file_that_is_put_back_keeps_what_holds_it_open_and_leaves_its_other_names_alone(tmp_path: Path) -> None:
+    """Standard input may be that file."""
+    alone, linked = tmp_path / "alone", tmp_path / "linked"
+    for path in (alone, linked):
+        path.write_text("now")
+    (tmp_path / "too").hardlink_to(linked)
+    content = base64.b64encode(b"before").decode()
+    with alone.open() as stream:
+        entries = [{"path": str(path), "kind": "file", "content": content, "mode": 0o640} for path in (alone, linked)]
+        begin.put_back(entries, [str(tmp_path)], [])
+        assert os.path.samestat(os.fstat(stream.fileno()), alone.stat())
+    assert [path.read_text() for path in (alone, linked, tmp_path / "too")] == ["before", "before", "now"]
+    assert alone.stat().st_mode & 0o777 == 0o640
