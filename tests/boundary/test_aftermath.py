@@ -24,6 +24,7 @@ import numpy as np
 import pydantic
 import pytest
 
+import reenact
 from held import Held
 from reenact.boundary import offers
 from reenact.graph.verdict import judge
@@ -310,3 +311,82 @@ def test_what_cannot_be_put_back_is_said_before_and_after(tmp_path: Any, change:
     assert again.result is not None
     assert verdict.grade is Grade.PARTIAL or again.result.result == "unjudged"
     assert [reason.field for reason in verdict.reasons if reason.field == "state"] or again.result.unrestored
+
+
+def popped(w: World) -> Any:
+    return w.list.pop(1)
+
+
+def made(w: World) -> Any:
+    w.cart["made"] = Item("made")
+    return w.cart["made"]
+
+
+HANDED: dict[str, Callable[[World], Any]] = {
+    "a dictionary": lambda w: w.cart,
+    "a member": lambda w: w.cart["milk"],
+    "an object": lambda w: w.shop,
+    "members in a list": lambda w: [w.list, w.cart["milk"]],
+    "members in a dictionary": lambda w: {"shop": w.shop, "n": 1},
+    "what it took out": popped,
+    "what it made": made,
+    "what it made by a default": lambda w: w.default["new"],
+    "a set": lambda w: w.set,
+    "none of it": lambda w: [*w.list],
+}
+
+
+def change_what_one_got(value: Any) -> None:
+    match value:
+        case dict():
+            value["more"] = 1
+        case list():
+            value.append(7)
+        case set():
+            value.add("more")
+        case Shop():
+            value.items["more"] = Item("more")
+        case Item():
+            value.count += 5
+        case other:
+            raise AssertionError(other)
+
+
+def handed(get: Callable[[World], Any], *, declared: bool) -> str:
+    """Change what a tool returned, and say what the world is then."""
+    global W  # noqa: PLW0603 - the state of a program
+    W = World()
+    Shop.made, Shop.names = 0, []
+
+    def tool(n: int) -> Any:
+        del n
+        return get(W)
+
+    if declared:
+        run: Callable[[int], Any] = reenact.tool(tool)
+    else:
+        run = tool
+        offers.hear(json.dumps({"messages": [], "model": "m", "tools": [{"function": {"name": "tool"}}]}).encode())
+    result = run(1)
+    inside = [*(result.values() if isinstance(result, dict) else result)] if isinstance(result, dict | list) else []
+    change_what_one_got(result)
+    for each in inside:
+        if isinstance(each, dict | list | Shop):
+            change_what_one_got(each)
+    held = [W.cart, W.list, W.default, sorted(map(repr, W.set)), W.alias]
+    return json.dumps([*map(repr, held), seen_of(W.shop)])
+
+
+@pytest.mark.parametrize("declared", [True, False], ids=["declared", "found"])
+@pytest.mark.parametrize("name", HANDED)
+def test_what_a_tool_returns_of_the_state_is_that_and_no_copy(tmp_path: Any, name: str, *, declared: bool) -> None:
+    held = Held(tmp_path)
+    did = held.record(lambda: handed(HANDED[name], declared=declared))
+    assert did.error is None
+    (run,) = did.runs
+    assert judge(run).grade is Grade.EXACT, judge(run).reasons
+    again = held.replay(did, lambda: handed(HANDED[name], declared=declared))
+    assert again.result is not None
+    assert again.result.answered == {"tool": 1}
+    assert again.value == did.value
+    assert (again.result.result, again.result.unrestored) == ("same", [])

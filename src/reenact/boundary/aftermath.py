@@ -9,7 +9,8 @@ else. In a replay the objects keep their identity, so whoever else holds them se
 
 A WAY is `[ROOT, STEP, …]`, a ROOT `[name, how it is held, its turn among those alike]`. A VALUE is plain JSON, or one
 of `{"at": WAY}`, `{"new": number}`, `{"is": typed JSON}`, `{"gone": true}`. What cannot be spelled so (a generator, a
-database in memory, a cache) is not spelled at all: there is no half of a change.
+database in memory, a cache) is not spelled at all: there is no half of a change. Where the call returned an object that
+the state holds as well, or one that leads to such an object, `return` is its VALUE.
 """
 
 from __future__ import annotations
@@ -57,19 +58,19 @@ class Unspelled(Exception):
     """This change cannot be written down, or not put back; the message says what is in the way."""
 
 
-def spelled(before: Reached, after: Reached, *, beside: bool = False) -> Json:
-    """Spell what changed between two looks. Raises `Unspelled`.
+def spelled(before: Reached, after: Reached, result: Any = None, *, beside: bool = False) -> Json:
+    """Spell what changed between two looks, and the `result` as it hangs together with it. Raises `Unspelled`.
 
     Where others ran `beside` it, a list or dictionary that changed is spelled whole: what they had added by then may
     come later in a replay, where each makes its change at its end, and entries keep the order in which they came.
     """
     spelling = _Spelling(before, after)
     spelling.beside = beside
-    return spelling.write()
+    return spelling.write(result)
 
 
 def spelled_as_read(
-    before: Reached, after: Reached, is_read: Callable[[Root], bool], *, beside: bool = False
+    before: Reached, after: Reached, is_read: Callable[[Root], bool], result: Any = None, *, beside: bool = False
 ) -> tuple[Json, dict[str, str]]:
     """Spell what changed, less what cannot be spelled and nobody reads back; `beside` is as for `spelled`.
 
@@ -77,7 +78,12 @@ def spelled_as_read(
     """
     spelling = _Spelling(before, after, is_read)
     spelling.beside = beside
-    return spelling.write(), spelling.lost
+    return spelling.write(result), spelling.lost
+
+
+def returns_state(change: Json) -> bool:
+    """Tell whether the change that `spelled` wrote holds what the call returned."""
+    return isinstance(change, dict) and "return" in change
 
 
 class _Spelling:
@@ -91,7 +97,7 @@ class _Spelling:
         self._numbers: dict[int, int] = {}
         self._parts = 0
 
-    def write(self) -> Json:
+    def write(self, result: Any = None) -> Json:
         if self._is_read is None and not (self._was.whole and self._is.whole):
             raise Unspelled("it is too large to be looked at")
         contents: list[Json] = []
@@ -100,11 +106,27 @@ class _Spelling:
                 continue
             new_count = len(self._new)
             try:
-                change = self._contents(self._was.object(number), self._was.shapes[number], self._is.shapes[number])
-                contents.append([self._way(number), change])
+                content = self._contents(self._was.object(number), self._was.shapes[number], self._is.shapes[number])
+                contents.append([self._way(number), content])
             except Unspelled as why:
                 self._give_up(why, new_count, (root for _, root in self._before.leading_to(number, self._after)))
-        return {"set": contents, "put": self._bindings(), "new": self._new}
+        change: dict[str, Json] = {"set": contents, "put": self._bindings()}
+        returned = self._returned(result)
+        return {**change, "new": self._new, **({} if returned is ABSENT else {"return": cast("Json", returned)})}
+
+    def _returned(self, result: Any) -> Any:
+        """Spell what the call returned where that hangs together with the state; `ABSENT` where it does not."""
+        if not self._is.holds(result):
+            return ABSENT
+        new_count = len(self._new)
+        try:
+            token = self._is.look(result, "what it returned")
+            self._is.done()
+            return self._value(token) if self._is.whole else ABSENT
+        except Unspelled:  # the agent gets a copy of it
+            del self._new[new_count:]
+            self._numbers = {number: at for number, at in self._numbers.items() if at < new_count}
+            return ABSENT
 
     def _matters(self, roots: Iterable[Root]) -> bool:
         """Tell whether somebody reads a change back: one that nobody does is not made again."""
@@ -334,13 +356,14 @@ def _differ(was: Any, now: Any) -> bool:
     return type(was) is not type(now) or was != now
 
 
-def put_back(change: Json, roots: Mapping[tuple[str, str, int], Root]) -> None:
+def put_back(change: Json, roots: Mapping[tuple[str, str, int], Root]) -> Any:
     """Make the change that `spelled` wrote, to the state that stands at `roots` now.
 
-    Raises `Unspelled` where something that it names is not there; then nothing was changed.
+    Gives what the call returned where that is part of the state, else `ABSENT`. Raises `Unspelled` where something that
+    it names is not there; then nothing was changed.
     """
     try:
-        _Putting(as_object(change), roots).go()
+        return _Putting(as_object(change), roots).go()
     except (Unhydratable, LookupError, TypeError, ValueError, AttributeError) as error:
         raise Unspelled(f"{type(error).__name__}: {error}") from error
 
@@ -354,9 +377,10 @@ class _Putting:
         self._instances: dict[int, Any] = {}
         self._values_by_name: dict[str, Any] = {}
 
-    def go(self) -> None:
+    def go(self) -> Any:
         contents = [(self._at(way), as_object(change)) for way, change in self._pairs("set")]
         bindings = [(self._root(root), self._value(value)) for root, value in self._pairs("put")]
+        returned = self._value(self._change["return"]) if "return" in self._change else ABSENT
         for at in range(len(self._specs)):
             self._new(at)
         steps: list[Callable[[], None]] = [self._filling(at) for at in range(len(self._specs))]
@@ -365,6 +389,7 @@ class _Putting:
             step()
         for root, value in bindings:
             root.put(value)
+        return returned
 
     def _pairs(self, name: str) -> list[tuple[Json, Json]]:
         return [(pair[0], pair[1]) for pair in map(as_list, as_list(self._change.get(name)))]

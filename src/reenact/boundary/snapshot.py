@@ -17,6 +17,7 @@ import weakref
 from array import array
 from collections import OrderedDict, deque
 from collections.abc import MutableMapping, MutableSequence, MutableSet
+from collections.abc import Set as AbstractSet
 from contextvars import ContextVar
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -92,6 +93,10 @@ _UNTOLD: Final = frozenset(
 """Iterators that do not say where they stand, as those of `itertools`: taken for changed."""
 
 
+_CHANGING: Final = frozenset({"list", "dict", "pairs", "set", "deque", "bytearray", "object"})
+"""Kinds of contents that can be changed, and spelled."""
+
+
 class Ref(int):
     """The number of an object."""
 
@@ -138,6 +143,7 @@ class Snapshot:
         """Code and instances of the agent's classes, for who wants to know them all."""
         self.whole = True
         """Everything was looked at."""
+        self._changing: AbstractSet[int] | None = None
         self._earlier = earlier
         self._numbers: dict[int, int] = {} if earlier is None else earlier.numbers()
         self._objects: dict[int, Any] = {}
@@ -166,6 +172,22 @@ class Snapshot:
     def object(self, number: int) -> Any:
         """Give the object of a number; None where it is gone."""
         return _living(self._objects.get(number))
+
+    def holds(self, value: Any) -> bool:
+        """Tell whether a value that can be changed, or one of its members, is part of what was looked at."""
+        members: list[Any] = [value]
+        if kind_of(value) in {list, tuple, dict}:
+            members += itertools.islice(value.values() if kind_of(value) is dict else value, MOST)
+        looks = [self] if self._earlier is None else [self, self._earlier]
+        return any(self._numbers.get(id(each)) in look.changing for each in members for look in looks)
+
+    @property
+    def changing(self) -> AbstractSet[int]:
+        """The numbers of the objects that can be changed."""
+        if self._changing is None:
+            shapes = self.shapes.items()
+            self._changing = {number for number, shape in shapes if shape.kind in _CHANGING} | self.glanced.keys()
+        return self._changing
 
     def glance(self, value: Any, name: str) -> Any:
         """Look at which object a value is, and not into it, unless it is new; give it as contents have it."""

@@ -17,6 +17,7 @@ from reenact.boundary.forgiving import forgive
 from reenact.boundary.function import Function
 from reenact.boundary.function_outcome import fail, fail_async, give, tell, until_released
 from reenact.boundary.generators import async_generator, generator
+from reenact.boundary.roots import ABSENT
 from reenact.values.call import CallKind
 from reenact.values.json import Json
 
@@ -77,9 +78,8 @@ def _plain(fn: Callable[..., Any], function: Function) -> Callable[..., Any]:
         lane = function.lane()
         if passage.answer is not None:
             passage.wait(passage.end_order)
-            if (aftermath := function.aftermath(passage, args, kwargs)) is not None:
-                aftermath.end()
-            return give(passage, fn)
+            aftermath = function.aftermath(passage, args, kwargs)
+            return give(passage, fn, ABSENT if aftermath is None else aftermath.end())
         watch = function.watch(passage, args, kwargs)
         try:
             passage.ready()
@@ -103,9 +103,8 @@ def _coroutine(fn: Callable[..., Any], function: Function) -> Callable[..., Any]
         lane = function.lane()
         if passage.answer is not None:
             await until_released(passage, passage.answer)
-            if (aftermath := function.aftermath(passage, args, kwargs)) is not None:
-                aftermath.end()
-            return give(passage, fn)
+            aftermath = function.aftermath(passage, args, kwargs)
+            return give(passage, fn, ABSENT if aftermath is None else aftermath.end())
         watch = function.watch(passage, args, kwargs)
         try:
             await passage.ready_async()

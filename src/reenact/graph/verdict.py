@@ -29,7 +29,16 @@ from reenact.values.call import (
     Unfinished,
     Value,
 )
-from reenact.values.discovered_tools import FOLDER, UNSPELLED, acted, is_found, is_mixed, run_again, unrestored
+from reenact.values.discovered_tools import (
+    FOLDER,
+    UNSPELLED,
+    acted,
+    is_found,
+    is_mixed,
+    returns_state,
+    run_again,
+    unrestored,
+)
 from reenact.values.history import History
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_text
@@ -167,6 +176,8 @@ def _outcome_reasons(node: Node) -> Iterator[Reason]:
             yield Reason(call=label, field=field, lost="the process ended in the middle of the stream", fix=ended)
         case Returned(payload=Value(json=value)) if node.call.is_child:
             yield from _child_reasons(node, value)
+        case Returned() if returns_state(node):
+            return
         case Returned(payload=Value(json=value)):
             yield from _unstable(node, "result", value)
         case outcome:

@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 
 from reenact.values.call import Raised, Streamed, StreamEnd, Unfinished
 from reenact.values.json import parsed_or_none
-from reenact.values.lenient import as_list
+from reenact.values.lenient import as_list, as_object
 from reenact.values.run import Node
 
 FOUND = "reenact.tool.found"
@@ -78,6 +78,12 @@ def unrestored(node: Node) -> list[str]:
     changed = listed(node, CHANGED)
     in_steps = isinstance(node.outcome, Streamed) and bool(node.outcome.chunks)
     return changed if in_steps or AFTER not in node.span.attributes else []
+
+
+def returns_state(node: Node) -> bool:
+    """Tell whether a call returned what is part of the state, or leads to it: a replay gives back just that."""
+    text = node.span.attributes.get(AFTER)
+    return "return" in (as_object(parsed_or_none(text)) if isinstance(text, str) else {})
 
 
 class Print(NamedTuple):
