@@ -359,7 +359,7 @@ def _differ(was: Any, now: Any) -> bool:
 def put_back(change: Json, roots: Mapping[tuple[str, str, int], Root]) -> Any:
     """Make the change that `spelled` wrote, to the state that stands at `roots` now.
 
-    Gives what the call returned where that is part of the state, else `ABSENT`. Raises `Unspelled` where something that
+    Gives what the call returned where that is part of the state, else None. Raises `Unspelled` where something that
     it names is not there; then nothing was changed.
     """
     try:
@@ -380,7 +380,7 @@ class _Putting:
     def go(self) -> Any:
         contents = [(self._at(way), as_object(change)) for way, change in self._pairs("set")]
         bindings = [(self._root(root), self._value(value)) for root, value in self._pairs("put")]
-        returned = self._value(self._change["return"]) if "return" in self._change else ABSENT
+        returned = self._value(self._change["return"]) if "return" in self._change else None
         for at in range(len(self._specs)):
             self._new(at)
         steps: list[Callable[[], None]] = [self._filling(at) for at in range(len(self._specs))]

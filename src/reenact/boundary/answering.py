@@ -12,7 +12,6 @@ from typing import Any
 
 from reenact.boundary.aftermath import Unspelled, put_back
 from reenact.boundary.forgiving import forgive
-from reenact.boundary.roots import ABSENT
 from reenact.boundary.state import reach_of, reached
 from reenact.contracts.doorman import Passage
 from reenact.errors import ReplayStopped
@@ -35,12 +34,12 @@ class Aftermath:
     def end(self) -> Any:
         """Print the rest, and put back what was changed.
 
-        Gives what the call returned where that is an object of the state, else `ABSENT`.
+        Gives what the call returned where that is an object of the state, else None.
         """
         self.piece(sys.maxsize)
         change = self._passage.aftermath
         if change is None:
-            return ABSENT
+            return None
         try:
             code_reach = reach_of(self._fn, self._arguments, self._holding)
             looked = reached(self._fn, self._holding, code_reach, few=True)
@@ -52,4 +51,4 @@ class Aftermath:
         except Exception as error:
             forgive("Aftermath.end")
             self._passage.unrestored(f"{type(error).__name__}: {error}")
-        return ABSENT
+        return None

@@ -9,7 +9,6 @@ from typing import Any
 from reenact.boundary.cancelled import until_cancelled, was_cancelled
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.function import Watch
-from reenact.boundary.roots import ABSENT
 from reenact.contracts.doorman import Passage
 from reenact.values import typed
 from reenact.values.call import Outcome, Raised, Returned, Rewritten, Value
@@ -64,11 +63,11 @@ def tell(passage: Passage, result: Any, watch: Watch) -> Any:
     return result
 
 
-def give(passage: Passage, fn: Callable[..., Any], stateful: Any = ABSENT) -> Any:
+def give(passage: Passage, fn: Callable[..., Any], stateful: Any = None) -> Any:
     """Make the recorded outcome into what the agent gets: the object `stateful` where that says the same."""
     match passage.answer:
         case Returned(payload=Value(json=json, text=text)) as answer:
-            if stateful is not ABSENT and _is_recorded(stateful, json):
+            if stateful is not None and _is_recorded(stateful, json):
                 passage.closed(answer)
                 return stateful
             value = hydrate(passage, json)

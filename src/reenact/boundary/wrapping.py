@@ -17,7 +17,6 @@ from reenact.boundary.forgiving import forgive
 from reenact.boundary.function import Function
 from reenact.boundary.function_outcome import fail, fail_async, give, tell, until_released
 from reenact.boundary.generators import async_generator, generator
-from reenact.boundary.roots import ABSENT
 from reenact.values.call import CallKind
 from reenact.values.json import Json
 
@@ -79,7 +78,7 @@ def _plain(fn: Callable[..., Any], function: Function) -> Callable[..., Any]:
         if passage.answer is not None:
             passage.wait(passage.end_order)
             aftermath = function.aftermath(passage, args, kwargs)
-            return give(passage, fn, ABSENT if aftermath is None else aftermath.end())
+            return give(passage, fn, None if aftermath is None else aftermath.end())
         watch = function.watch(passage, args, kwargs)
         try:
             passage.ready()
@@ -104,7 +103,7 @@ def _coroutine(fn: Callable[..., Any], function: Function) -> Callable[..., Any]
         if passage.answer is not None:
             await until_released(passage, passage.answer)
             aftermath = function.aftermath(passage, args, kwargs)
-            return give(passage, fn, ABSENT if aftermath is None else aftermath.end())
+            return give(passage, fn, None if aftermath is None else aftermath.end())
         watch = function.watch(passage, args, kwargs)
         try:
             await passage.ready_async()
