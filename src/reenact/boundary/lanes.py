@@ -440,8 +440,8 @@ def _as_completed(original: Callable[..., Any]) -> Callable[..., Any]:
 
 _begun = [0]
 """How many threads were started here, and jobs handed to pools, whose work is no library's."""
-_jobs: dict[int, None] = {}
-"""Jobs of the program's that are not over, by the identities of their futures."""
+_jobs: dict[int, bool] = {}
+"""Jobs of the program's that are not over, by the identities of their futures: whether no event loop awaits them."""
 _pool_threads: dict[int, None] = {}
 """The threads of pools, by their identities."""
 _PLAIN = (str, bytes, int, float, tuple, type(None))
@@ -456,8 +456,11 @@ def threads_begun() -> int:
 
 
 def others_work() -> bool:
-    """Tell whether more than one thread is at work; one of a pool that has no job of the program's rests."""
-    return bool(_jobs) or threading.active_count() - len(_pool_threads) > 1
+    """Tell whether more than one thread is at work; one of a pool that has no job of the program's rests.
+
+    A single job that a loop has handed over is none beside others: the task that awaits it goes on when it has ended.
+    """
+    return len(_jobs) > 1 or any(_jobs.values()) or threading.active_count() - len(_pool_threads) > 1
 
 
 def _count_job(future: Future[Any], fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
@@ -471,8 +474,9 @@ def _count_job(future: Future[Any], fn: Callable[..., Any], args: tuple[Any, ...
         work = inspect.unwrap(work)
         if not is_own_code(work.__code__, work.__globals__):
             return
-    _begun[0] += 1
-    _jobs[id(future)] = None
+    is_beside = asyncio._get_running_loop() is None  # noqa: SLF001 - `get_running_loop` raises where there is none
+    _begun[0] += is_beside or bool(_jobs)
+    _jobs[id(future)] = is_beside
     future.add_done_callback(lambda over: _jobs.pop(id(over), None))
 
 

@@ -16,7 +16,7 @@ from reenact.compare.rotated_logs import RotatedLog, rotated_logs
 from reenact.compare.volatile import Side, Volatile
 from reenact.values.difference import ABSENT, Absent, Divergence, divergence_to_json
 from reenact.values.file_writes import FileWrites, State, WrittenFile
-from reenact.values.json import Json
+from reenact.values.json import Json, compact
 from reenact.values.lenient import as_count, as_text
 
 _MOST_LINES: Final = 2000
@@ -68,7 +68,8 @@ def compare_writes(a: FileWrites, b: FileWrites, are_one: AreOne = lambda _a, _b
             pair = _Pair(name, file, left or {}, right or {}, volatile, are_one, threads=ordered)
             pair.shared = any(each is not None and each.shared for each in (one, other))
             pair.files = (one, other)
-            _compare_content(pair, findings)
+            if not _compare_facts(pair, (a, b), findings):
+                _compare_content(pair, findings)
     passed_differences: list[dict[str, Json]] = [
         {"path": path, "kind": kind, "count": count} for (path, kind), count in findings.passed.items()
     ]
@@ -144,6 +145,12 @@ def _kind_differs(name: str, left: State | None, right: State | None, file: Writ
     if left is not None and right is not None and _kind(left) == _kind(right):
         if left.get("to") != right.get("to"):
             findings.divergences.append(_divergence("changed", name, file, left.get("to"), right.get("to")))
+        modes = [as_count(each.get("mode")) for each in (left, right)]
+        if _kind(left) == "folder" and file.before is None and None not in modes and modes[0] != modes[1]:
+            spelled_modes = [f"{mode or 0:04o}" for mode in modes]
+            findings.divergences.append(
+                {**_divergence("changed", name, file, *spelled_modes), "field": f"wrote mode of {name}"}
+            )
         return True
     kind = "extra" if left is None else "missing" if right is None else "changed"
     sides: list[Json | Absent] = [ABSENT if each is None else _state_text(each) for each in (left, right)]
@@ -160,6 +167,58 @@ def _state_text(state: State) -> Json:
         return _kind(state)
     text = as_text(state.get("text")).partition("\n")[0]
     return text or f"{state.get('size')} bytes"
+
+
+def _compare_facts(pair: _Pair, writes: tuple[FileWrites, FileWrites], findings: _Found) -> bool:
+    """Compare what is known of a file and is not its content, where a run changed that; tell whether it differs.
+
+    What a run only found is not compared: a copy need not have it.
+    """
+    sides = [file for file in pair.files if file is not None]
+    if len(sides) < len(pair.files) or pair.shared:
+        return False
+    before = [each.before or {} for each in sides]
+    states = (pair.left, pair.right)
+    if all("mode" in state for state in states) and any(
+        was.get("mode") != state["mode"] for was, state in zip(before, states, strict=True)
+    ):
+        modes = [as_count(state["mode"]) or 0 for state in states]
+        if modes[0] != modes[1]:
+            _diverge_in("mode", pair, f"{modes[0]:04o}", f"{modes[1]:04o}", findings)
+            return True
+    if not any("attributes" in was for was in before):
+        attributes = [state.get("attributes") for state in states]
+        if attributes[0] != attributes[1]:
+            _diverge_in("attributes", pair, compact(attributes[0]), compact(attributes[1]), findings)
+            return True
+    times = [_set_time(file, state, run) for file, state, run in zip(sides, states, writes, strict=True)]
+    if times[0] != times[1] and not _lies_within(times[1] or times[0], writes) and pair.file.log is None:
+        _diverge_in("time", pair, _spelled_time(times[0]), _spelled_time(times[1]), findings)
+        return True
+    return False
+
+
+def _set_time(file: WrittenFile, state: State, run: FileWrites) -> int:
+    """Give the time of a file's last change in nanoseconds, where the program set it; 0 where it wrote then."""
+    changed, was = (as_text(each.get("mtime")) for each in (state, file.before or {}))
+    if not changed.isdecimal() or changed == was or not run.began_ns:
+        return 0
+    return 0 if run.began_ns <= int(changed) <= run.ended_ns else int(changed)
+
+
+def _spelled_time(changed_ns: int) -> str:
+    return str(changed_ns) if changed_ns else "of the run"
+
+
+def _lies_within(changed_ns: int, writes: tuple[FileWrites, FileWrites]) -> bool:
+    """Tell whether a time is one of either run: a program may set the time that its clock says."""
+    return any(run.began_ns <= changed_ns <= run.ended_ns for run in writes)
+
+
+def _diverge_in(what: str, pair: _Pair, one: str, other: str, findings: _Found) -> None:
+    divergence = _divergence("changed", pair.name, pair.file, one, other)
+    divergence["field"] = f"wrote {what} of {pair.name}"
+    findings.divergences.append(divergence)
 
 
 def _compare_content(pair: _Pair, findings: _Found) -> None:

@@ -52,6 +52,8 @@ _MOST_TOUCHED: Final = 10_000
 _MOST_LOGGED: Final = 4 << 20
 """Characters of what libraries log to files that are remembered."""
 _SLACK_NS: Final = 1_000_000_000
+_OWN_ATTRIBUTES: Final = "user."
+_OF_OVERLAYS: Final = "user.overlay."
 _FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _now: Callable[[], int] = time.time_ns  # the real one, before the clock integration stands in front of it
 
@@ -347,7 +349,8 @@ class Writes:
             if before is not None and "lost" in before and file.reads:
                 return {**before, "read": True}
             return before
-        entry: dict[str, Json] = {"size": len(content), "mode": before["mode"], "mtime": before["mtime"]}
+        facts = {name: before[name] for name in ("mode", "mtime", "attributes") if name in before}
+        entry: dict[str, Json] = {"size": len(content), **facts}
         packed = zlib.compress(content, 1)
         spelled, text = _plain(content)
         if size_total[0] + min(len(packed), len(content)) > _KEPT_OF_RUN or min(len(packed), len(content)) > _KEPT:
@@ -370,7 +373,7 @@ class Writes:
         state = _stated(file.path)
         if state is None or "kind" in state:
             return state
-        entry: dict[str, Json] = {"size": state["size"]}
+        entry: dict[str, Json] = {**state}
         size, begin = int(str(state["size"])), 0
         if file.before is not None and "cut" in file.before and size >= int(str(file.before["size"])):
             begin = int(str(file.before["size"]))
@@ -554,11 +557,23 @@ def _stated(path: str) -> dict[str, Json] | None:
         status = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    mode = stat.S_IMODE(status.st_mode)
     if stat.S_ISREG(status.st_mode):
-        return {"size": status.st_size, "mode": stat.S_IMODE(status.st_mode), "mtime": str(status.st_mtime_ns)}
+        state: dict[str, Json] = {"size": status.st_size, "mode": mode, "mtime": str(status.st_mtime_ns)}
+        return {**state, "attributes": [*names]} if (names := _attributes(path)) else state
     if stat.S_ISLNK(status.st_mode):
         return {"kind": "link", "to": os.readlink(path)}  # noqa: PTH115 - in a hook
-    return {"kind": "folder" if stat.S_ISDIR(status.st_mode) else "other"}
+    return {"kind": "folder" if stat.S_ISDIR(status.st_mode) else "other", "mode": mode}
+
+
+def _attributes(path: str) -> Iterable[Json]:
+    """List the extended attributes of a file (xattr(7)), each with a digest of its value; those of overlays aside."""
+    try:
+        names = os.listxattr(path) if sys.platform == "linux" else []
+        own = sorted(name for name in names if name.startswith(_OWN_ATTRIBUTES) and not name.startswith(_OF_OVERLAYS))
+        return [[name, _hash(os.getxattr(path, name))] for name in own]
+    except OSError:  # its file system has none
+        return []
 
 
 def _bytes(path: str, size: int, begin: int = 0) -> bytes:
