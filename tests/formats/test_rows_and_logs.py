@@ -14,6 +14,7 @@ from reenact.errors import InputError
 from reenact.formats import app_insights, gemini_cli, openai_evals
 from reenact.graph.build import build
 from reenact.graph.logs import joined
+from reenact.read.open import open_recording
 from reenact.values.call import CallKind, Returned, Value
 from reenact.values.log import LogRecord, Record
 from reenact.values.message import Text
@@ -137,3 +138,26 @@ def test_each_sample_of_an_eval_is_a_run_and_each_call_asks_by_itself() -> None:
 def test_a_log_of_an_eval_that_asked_no_model_is_refused() -> None:
     with pytest.raises(InputError, match="holds no sample of a model"):
         decoded(openai_evals, {"spec": {"completion_fns": ["dummy"], "eval_name": "e"}})
+
+
+def test_a_page_of_phoenix_is_known_though_its_first_span_begins_with_a_long_vector(tmp_path: Path) -> None:
+    """Its attributes come first, and fill all that is looked at."""
+    kinds = ("array", "bool", "bytes", "double", "int", "kvlist", "string")
+
+    def value(**given: object) -> dict[str, object]:
+        return {f"{kind}_value": given.get(kind) for kind in kinds}
+
+    vector = value(array={"values": [value(double=number / 7) for number in range(2000)]})
+    attributes = [
+        {"key": "embedding.embeddings.0.embedding.vector", "value": vector},
+        {"key": "openinference.span.kind", "value": value(string="EMBEDDING")},
+    ]
+    times = {"start_time_unix_nano": 1_700_000_000_000_000_000, "end_time_unix_nano": 1_700_000_001_000_000_000}
+    ids = {"trace_id": f"{1:032x}", "span_id": f"{2:016x}", "parent_span_id": None}
+    span = {"attributes": attributes, **times, "events": None, "links": None, "name": "embed", **ids}
+    path = tmp_path / "page.json"
+    path.write_text(json.dumps({"data": [{**span, "status": {"code": 0, "message": None}}], "next_cursor": None}))
+    opened = open_recording(path)
+    (record,) = opened.records
+    assert isinstance(record, SpanRecord)
+    assert (opened.formats, record.name) == (["phoenix-json"], "embed")

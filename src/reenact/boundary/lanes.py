@@ -363,55 +363,58 @@ def _set(values: list[tuple[contextvars.ContextVar[Any], Any]]) -> None:
         variable.set(value)
 
 
-def _spawned_on(lane: Lane, context: contextvars.Context | None, spawn: Callable[[], T]) -> T:
-    """Spawn a task whose context, the one that is given or a copy of the current one, has this lane."""
-    if context is not None:
-        with suppress(RuntimeError):  # it is entered: the tasks that share it share their creator's lane
-            context.run(_LANE.set, lane)
-        task = spawn()
-    else:
-        before = _LANE.get()
+def _enter(lane: Lane, context: contextvars.Context | None) -> None:
+    """Have a task that is spawned now, in this context or a copy of the current one, begin on a lane."""
+    if context is None:
         _LANE.set(lane)
+        return
+    with suppress(RuntimeError):  # it is entered: the tasks that share it share their creator's lane
+        context.run(_LANE.set, lane)
+
+
+def _born(lane: Lane, task: Any) -> None:
+    task_births.note(task, lane.path.rpartition("/")[0])
+    if _listeners:
+        with suppress(AttributeError):  # a task factory of the host's may make what it will; trio tells by itself
+            task.add_done_callback(partial(_ended, lane))
+
+
+def _spawning(original: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Have each task that `original` spawns of its first argument begin on a lane of its own.
+
+    What fails of ours leaves the task as it would be without us.
+    """
+
+    @wraps(original)
+    def spawn(self: Any, *args: Any, **kwargs: Any) -> Any:
+        lane, before = None, _LANE.get()
         try:
-            task = spawn()
+            if not kwargs.get("system_task"):  # trio's own
+                lane = current().spawn(label(args[0] if args else kwargs["coro"]))
+                _enter(lane, kwargs.get("context"))
+        except Exception:
+            forgive(name)
+        try:
+            task = original(self, *args, **kwargs)
         finally:
             _LANE.set(before)
-    task_births.note(task, lane.path.rpartition("/")[0])
-    return task
+        try:
+            if lane is not None:
+                _born(lane, task)
+        except Exception:
+            forgive(name)
+        return task
+
+    return spawn
 
 
 def _create_task(original: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(original)
-    def create_task(self: Any, coro: Any, **kwargs: Any) -> Any:
-        try:
-            lane = current().spawn(label(coro))
-        except Exception:
-            forgive("lanes.create_task")
-            return original(self, coro, **kwargs)
-        task = _spawned_on(lane, kwargs.get("context"), lambda: original(self, coro, **kwargs))
-        if _listeners:
-            with suppress(AttributeError):  # a task factory of the host's may make what it will
-                task.add_done_callback(partial(_ended, lane))
-        return task
-
-    return create_task
+    return _spawning(original, "lanes.create_task")
 
 
 def spawning_task(original: Callable[..., Any]) -> Callable[..., Any]:
     """Give the tasks that a runner of trio spawns for the program a lane."""
-
-    @wraps(original)
-    def spawn_impl(self: Any, async_fn: Any, *args: Any, **kwargs: Any) -> Any:
-        if kwargs.get("system_task"):
-            return original(self, async_fn, *args, **kwargs)
-        try:
-            lane = current().spawn(label(async_fn))
-        except Exception:
-            forgive("lanes.spawn_impl")
-            return original(self, async_fn, *args, **kwargs)
-        return _spawned_on(lane, kwargs.get("context"), lambda: original(self, async_fn, *args, **kwargs))
-
-    return spawn_impl
+    return _spawning(original, "lanes.spawn_impl")
 
 
 def ending_task(original: Callable[..., None]) -> Callable[..., None]:
@@ -522,7 +525,10 @@ def _prepare(thread: threading.Thread) -> Callable[[], object]:
 
     def run_and_tell() -> None:
         restore()  # no cycle is left behind
-        thread_ids.note()
+        try:
+            thread_ids.note()
+        except Exception:
+            forgive("lanes.run")
         if code is _POOL_THREAD:
             _pool_threads[id(thread)] = None
         try:

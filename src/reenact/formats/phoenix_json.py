@@ -35,6 +35,11 @@ _METADATA = "metadata"
 _SCOPE = "reenact.phoenix.scope"
 """Attribute: JSON text of the name and version of a span's scope."""
 _STATUSES = ("UNSET", "OK", "ERROR")
+_LONG_OTLP = re.compile(
+    rb'\s*\{\s*"data"\s*:\s*\[\s*\{\s*"attributes"\s*:\s*\[\s*\{\s*"key"\s*:\s*"[^"]*"\s*,'
+    rb'\s*"value"\s*:\s*\{\s*"(?:array|bool|bytes|double|int|kvlist|string)_value"\s*:'
+)
+"""A page whose first span has attributes, which come first, that are longer than what is looked at: a vector, say."""
 _PAGE = re.compile(rb'\s*\{\s*"(?:data|next_cursor)"\s*:')
 _OWN = "context.trace_id|context", "span_kind|status_code", "start_time"
 _OTLP = "trace_id", "span_id", "start_time_unix_nano", "attributes"
@@ -53,7 +58,7 @@ _Object = dict[str, Any]
 
 
 def _recognises(head: bytes) -> float:
-    if holds(head, *_PAGE_OF_OWN) or holds(head, *_PAGE_OF_OTLP):
+    if holds(head, *_PAGE_OF_OWN) or holds(head, *_PAGE_OF_OTLP) or _LONG_OTLP.match(head):
         return 0.97
     if holds(head, *_OWN) or holds(head, *_SPANS):
         return 0.95 if holds(head, "span_kind|spans[].span_kind") else 0.0
