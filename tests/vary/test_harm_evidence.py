@@ -145,3 +145,11 @@ def test_ways_in_which_one_service_fails_are_one_lack() -> None:
     assert len({family(each) for each in failed}) == 1
     other = one(discoveries(case(), met(exit_code=1, stderr=TRACE), met()))
     assert family(other) not in {family(each) for each in failed}
+
+
+def test_the_last_call_of_a_run_without_its_root_is_numbered_as_the_store_will_number_it() -> None:
+    whole = run(quote="n4")
+    rootless = replace(whole, root=None, nodes=tuple(replace(each, number=each.number - 1) for each in whole.nodes[1:]))
+    words = [one(discoveries(case(), met(run=each, out_of_time=True), met())).what for each in (whole, rootless)]
+    assert words[0] == words[1]
+    assert words[0].endswith("tool quote #2")

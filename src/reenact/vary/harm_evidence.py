@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sysconfig
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reenact.values import unit
@@ -79,9 +79,15 @@ def discoveries(case: Case, met: Met, before: Met) -> list[Discovery]:
 
 def _hung(case: Case, met: Met) -> Iterator[Discovery]:
     if met.out_of_time:
-        last = max(met.run.nodes, key=lambda node: node.start_order).label if met.run and met.run.nodes else "its start"
+        last = _last_call(met.run) if met.run is not None and met.run.nodes else "its start"
         what = f"the program did not end within {met.seconds:.0f} s; the last it did was {last}"
         yield Discovery(harm=Harm.HANG, what=what, basis=met.basis, outcome=f"hang {last}", case=case)
+
+
+def _last_call(run: Run) -> str:
+    """Label the call that began last, as the store will: it makes a root for a run whose process was ended."""
+    last = max(run.nodes, key=lambda node: node.start_order)
+    return last.label if run.root is not None else replace(last, number=last.number + 1).label
 
 
 def _asserted(case: Case, met: Met, before: Met) -> Iterator[Discovery]:
