@@ -560,8 +560,11 @@ def _submit(original: Callable[..., Any]) -> Callable[..., Any]:
             forgive("lanes.submit")
             return original(self, fn, *args, **kwargs)
         future = original(self, *job, **kwargs)
-        task_births.note(future, lane.path.rpartition("/")[0])
-        _count_job(future, fn, (*args, *kwargs.values()))
+        try:
+            task_births.note(future, lane.path.rpartition("/")[0])
+            _count_job(future, fn, (*args, *kwargs.values()))
+        except Exception:
+            forgive("lanes.count_job")
         if _listeners:
             future.add_done_callback(partial(_ended, lane))
         return future
