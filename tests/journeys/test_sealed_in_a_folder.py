@@ -169,3 +169,33 @@ def test_what_differs_since_another_world_answers_otherwise_says_nothing_of_the_
         pytest.skip(f"no world of {level} can be made here: tests/seal says why")
     assert said["result"] == ("unjudged" if why else "same"), done.stderr
     assert (said["why"] or "").startswith(why)
+
+
+SILENT = """
+import ctypes, os
+import reenact
+
+look_up = reenact.tool(lambda item: item)
+print(look_up("tea"))
+place = os.path.join(os.environ["OUTSIDE"], "AKIAQ7XJ2LMN5PRS4TUV.txt")
+print(ctypes.CDLL(None).open(os.fsencode(place), os.O_WRONLY | os.O_CREAT, 0o600) >= 0)
+"""
+
+
+@pytest.mark.slow
+def test_a_refusal_that_native_code_keeps_to_itself_is_why_and_its_path_is_redacted(desk: Desk, tmp_path: Path) -> None:
+    (outside := tmp_path / "outside").mkdir()
+    program = desk.write("silent.py", SILENT)
+    environ = {**os.environ, "OUTSIDE": str(outside)}
+    recorded = desk.reenact("run", "--", "python", program, environ=environ, cold=True)
+    assert recorded.stdout == "tea\nTrue\n", recorded.stderr
+    (made,) = outside.iterdir()
+    made.unlink()
+    done = desk.reenact("replay", "last", "--json", environ={**environ, "REENACT_ENFORCE": "landlock"}, cold=True)
+    said = json.loads(done.stdout)
+    sealed(said)
+    assert said["result"] == "unjudged", said
+    assert f"open {outside}" in said["why"]
+    assert "to be written (a system call of " in said["why"]
+    assert "AKIAQ7XJ2LMN5PRS4TUV" not in done.stdout
+    assert [*outside.iterdir()] == []

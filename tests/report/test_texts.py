@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from made import Made, user
@@ -119,6 +120,14 @@ def test_a_replay_that_cannot_be_judged_says_why_and_how_it_could() -> None:
     result = judge_replay(deleting(1), (), None, [], exit_code=0, recorded_exit=0)
     assert replays.first_line(result) == "unjudged: the program never joined the replay"
     assert replays.replayed(result, recorded="f" * 32)[-1].startswith("  next: give the program after `--`")
+
+
+def test_a_replay_that_one_copied_folder_could_not_hold_names_the_world_that_can() -> None:
+    result = judge_replay(deleting(1), (), None, [], exit_code=0, recorded_exit=0)
+    told = replace(result, answered={"tool": 1}, world={"files copied in": "/app"})
+    assert replays.replayed(told, recorded="f" * 32)[-1] == (
+        "  next: replay it where every file can be a copy, with namespaces (docs/sealed-replay.md)"
+    )
 
 
 def test_a_replay_of_a_killed_run_says_how_far_it_came() -> None:

@@ -81,11 +81,6 @@ def spelled_as_read(
     return spelling.write(result), spelling.lost
 
 
-def returns_state(change: Json) -> bool:
-    """Tell whether the change that `spelled` wrote holds what the call returned."""
-    return isinstance(change, dict) and "return" in change
-
-
 class _Spelling:
     def __init__(self, before: Reached, after: Reached, is_read: Callable[[Root], bool] | None = None) -> None:
         self._before, self._after, self._is_read = before, after, is_read

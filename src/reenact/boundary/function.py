@@ -18,6 +18,7 @@ from reenact.values import locks, typed
 from reenact.values.call import STRUCTURE, Call, CallKind, FunctionCall
 from reenact.values.discovered_tools import AFTER, CHANGED, FOLDER, HELD, LEFT_OUT, REACHES, SOURCE, STATE, UNSPELLED
 from reenact.values.json import Json, compact
+from reenact.values.lenient import as_object
 
 if TYPE_CHECKING:
     from reenact.boundary.answering import Aftermath
@@ -341,13 +342,13 @@ class _StateWatch(Watch):
         if read_changes and self._function.is_async and _others_ran():
             self._passage.annotate({CHANGED: _names(read_changes), UNSPELLED: "other tasks ran meanwhile"})
             return
-        from reenact.boundary.aftermath import returns_state, spelled_as_read
+        from reenact.boundary.aftermath import spelled_as_read
 
         change, lost = spelled_as_read(before, after, self._function.is_read, self._result, beside=self.beside)
         if lost:
             why = "; ".join(dict.fromkeys(lost.values()))
             self._passage.annotate({CHANGED: compact([*lost]), UNSPELLED: why})
-        elif read_changes or returns_state(change):
+        elif read_changes or "return" in as_object(change):
             if self._function.in_steps:  # an answer makes the change at the end, where code between the pieces reads it
                 changes = read_changes
             self._passage.annotate({**({CHANGED: _names(changes)} if changes else {}), AFTER: compact(change)})
@@ -361,11 +362,11 @@ class _StateWatch(Watch):
         lists = {STATE: after.state, CHANGED: [*changed, *gave], HELD: connections}
         attributes = {name: compact([*listed]) for name, listed in lists.items() if listed}
         if not gave and (changed or after.snapshot.holds(self._result)):
-            from reenact.boundary.aftermath import Unspelled, returns_state, spelled
+            from reenact.boundary.aftermath import Unspelled, spelled
 
             try:
                 change = spelled(before, after, self._result, beside=self.beside)
-                if changed or returns_state(change):
+                if changed or "return" in as_object(change):
                     attributes[AFTER] = compact(change)
             except Unspelled as why:
                 _log.debug("reenact cannot put back what %s changed: %s", self._function.spelling, why)

@@ -12,7 +12,7 @@ from reenact.boundary.function import Watch
 from reenact.contracts.doorman import Passage
 from reenact.values import typed
 from reenact.values.call import Outcome, Raised, Returned, Rewritten, Value
-from reenact.values.classes import UNSTABLE
+from reenact.values.classes import without_reprs
 from reenact.values.json import Json
 
 
@@ -88,17 +88,7 @@ def give(passage: Passage, fn: Callable[..., Any], stateful: Any = None) -> Any:
 def _is_recorded(value: Any, json: Json) -> bool:
     """Tell whether an object of the state is what was recorded; of what no JSON can hold, its class alone is."""
     spelling = typed.encode(value)
-    return spelling == json or (bool(typed.unstable_places(json)) and _by_classes(spelling) == _by_classes(json))
-
-
-def _by_classes(json: Json) -> Json:
-    if isinstance(json, list):
-        return [_by_classes(each) for each in json]
-    if not isinstance(json, dict):
-        return json
-    if UNSTABLE in json:
-        return {UNSTABLE: json[UNSTABLE]}
-    return {name: _by_classes(each) for name, each in json.items()}
+    return spelling == json or without_reprs(spelling) == without_reprs(json)
 
 
 def hydrate(passage: Passage, json: Json) -> Any:

@@ -432,6 +432,11 @@ def _limited(args: tuple[Any, ...]) -> Touch | None:
     return Touch(kind="socket", what="a core file of each process that dies of a signal")
 
 
+def _limited_of(args: tuple[Any, ...]) -> Touch | None:
+    """Tell it of prlimit(2) about this process; about others it is an act on them."""
+    return _limited(args[1:]) if args[0] in {0, os.getpid()} and args[2] else None
+
+
 def _raw_socket(args: tuple[Any, ...]) -> Touch | None:
     """Tell of sockets that speak to the kernel, or past TCP and UDP: sending by them raises no event that says whom."""
     _, family, kind, _protocol = args
@@ -545,7 +550,13 @@ _declare(
 _declare("child", {SOCKET: _raw_socket})
 _declare(
     "socket",
-    {"socket.bind": _bound, MEMORY: _shared, "syslog.syslog": _logged, "resource.setrlimit": _limited},
+    {
+        "socket.bind": _bound,
+        MEMORY: _shared,
+        "syslog.syslog": _logged,
+        "resource.setrlimit": _limited,
+        "resource.prlimit": _limited_of,
+    },
 )
 _declare("read", {"os.listdir": _listed, "os.scandir": _listed})
 _declare("database", {"sqlite3.connect": _database})

@@ -31,6 +31,8 @@ _OF_THE_WORLD: Final = frozenset({"socket.bind", "sqlite3.attach"})
 """Audit events that no recording notes, and that a world refuses where it has no place for them."""
 _NATIVE: Final = "reenact.native"
 """The event of what a known native client is asked (`boundary.touches`)."""
+_KERNEL: Final = "kernel"
+"""The event of what the kernel refused, whoever asked it; its place is the name of a process."""
 _BY_NAMESPACES: Final = (
     *(errno.EXDEV, errno.EROFS, errno.EOVERFLOW, errno.EPERM, errno.ENOSYS, errno.EAFNOSUPPORT),
     *(errno.ECONNREFUSED, errno.ENETUNREACH, errno.ENXIO),
@@ -148,7 +150,8 @@ def _words(numbers: tuple[int, ...]) -> re.Pattern[str]:
 
 
 def _spelled(entry: Entry) -> str:
-    return f"{as_text(entry.get('what'))}{_AT}{as_text(entry.get('where'))}"
+    what, where = as_text(entry.get("what")), as_text(entry.get("where"))
+    return f"{what} (a system call of {where})" if entry.get("event") == _KERNEL else f"{what}{_AT}{where}"
 
 
 def _was_recorded(recorded: Run, siblings: Sequence[Run], entry: Entry) -> bool:

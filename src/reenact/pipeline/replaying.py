@@ -290,7 +290,7 @@ def _run_again(  # noqa: PLR0913 - what is replayed, and how
         started = Started(found=source, argv=argv, cwd=cwd, environ=environ)
         mend = mending(started, store, recording, ring.salt)
         runs = Drain(store, recording=recording, mend=mend).finish(exit_codes={})
-    return world, code, runs, _entries(Path(plan.ledger))
+    return world, code, runs, _entries(Path(plan.ledger), source.run, store)
 
 
 def _comparable(
@@ -429,9 +429,18 @@ def _printed(recording: RunSource, own: Run | None, runs: Sequence[Run]) -> tupl
     return recorded, replay
 
 
-def _entries(path: Path) -> list[dict[str, Any]]:
-    """Read the ledger. What it says of our own modules is done here, and no part of what the program did."""
+def _entries(path: Path, run: Run, store: DirectoryStore) -> list[dict[str, Any]]:
+    """Read the ledger. What it says of our own modules is done here, and no part of what the program did.
+
+    What the kernel refused was written down by a process that knows no redaction.
+    """
     entries = ledger.read(path)
+    if kernel_entries := [each for each in entries if each.get("event") == "kernel"]:
+        engine = in_force.of_run(run, os.environ, store.folder).engine(os.environ)
+        for each in kernel_entries:
+            each["what"] = as_text(
+                engine.attributes({"reenact.ledger.what": each.get("what")}).get("reenact.ledger.what")
+            )
     uncached = [each for each in entries if each["t"] == UNCACHED]
     write_caches(as_text(source) for each in uncached for source in as_list(each.get("sources")))
     return [each for each in entries if each["t"] != UNCACHED]

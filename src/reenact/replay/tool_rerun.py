@@ -17,14 +17,13 @@ from reenact.replay.ledger import Ledger
 from reenact.values import typed
 from reenact.values.call import Chunk, ExceptionRecord, Outcome, Raised, Returned, Streamed, StreamEnd, Value
 from reenact.values.child import steady
+from reenact.values.classes import without_reprs
 from reenact.values.difference import Absent, FieldDifference, differences
 from reenact.values.evidence import outcome_from_attributes, outcome_to_attributes
 from reenact.values.json import Json
-from reenact.values.lenient import as_object
 from reenact.values.run import Node
 
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
-_UNSTABLE = "$unstable"
 Alike = Callable[[Node, Json, Json, Json], bool]
 """Tells that what a call came to is as recorded but for redaction: given what was recorded, what came, redacted, and
 what came, raw."""
@@ -86,10 +85,10 @@ class Again:
         if next(iter(recorded), "") != next(iter(came), ""):
             difference = FieldDifference(path="outcome", a=recorded, b=came)
         else:
-            difference = next(differences(_settled(recorded), _settled(came)), None)
+            difference = next(differences(without_reprs(recorded), without_reprs(came)), None)
         if difference is None or (
             self._redacted_alike is not None
-            and self._redacted_alike(self._node, _settled(recorded), _settled(came), _settled(live))
+            and self._redacted_alike(self._node, without_reprs(recorded), without_reprs(came), without_reprs(live))
         ):
             return
         sides = {"recorded": difference.a, "replay": difference.b}
@@ -131,17 +130,6 @@ def _spelled(exception: ExceptionRecord) -> Json:
         "type": f"{exception.module}.{exception.qualname}",
         "message": _ADDRESS.sub("0x", exception.message),
     }
-
-
-def _settled(value: Json) -> Json:
-    """Leave out of a value what says nothing about it: the text of what could not be written down."""
-    if isinstance(value, list):
-        return [_settled(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if _UNSTABLE in value:
-        return {_UNSTABLE: as_object(value).get(_UNSTABLE)}
-    return {name: _settled(item) for name, item in value.items()}
 
 
 def unmake(paths: Iterable[str]) -> None:

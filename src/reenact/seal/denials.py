@@ -11,7 +11,7 @@ import json
 import os
 from contextlib import suppress
 
-from reenact.seal.question import HERE
+from reenact.seal.question import HERE, seen_by
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Denials:
         with suppress(OSError):  # a replay tells what it can
             with open(f"/proc/{question.pid}/comm", encoding="utf-8", errors="replace") as stream:
                 name = stream.read().strip()
-            entry = {"t": "prevented", "what": what, "where": f"native code of {name}", "event": "kernel"}
+            entry = {"t": "prevented", "what": what, "where": name, "event": "kernel"}
             handle = os.open(self._ledger, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW)
             os.write(handle, json.dumps(entry).encode() + b"\n")
             os.close(handle)
@@ -56,7 +56,7 @@ class Denials:
         """
         with suppress(OSError, ValueError):
             start = os.readlink(f"/proc/{question.pid}/{'cwd' if base == HERE else f'fd/{base}'}")
-            named = os.path.join(start, _of_the_one(question.pid, os.fsdecode(path)))
+            named = os.path.join(start, os.fsdecode(seen_by(question.pid, path)))
             folder, name = os.path.split(named)
             real = os.path.realpath(named) if follow else os.path.join(os.path.realpath(folder), name)
             if self._is_refused(real):
@@ -69,10 +69,3 @@ class Denials:
         if real.endswith(_BYTECODE) or f"/{_BYTECODE[0]}/" in real:
             return False
         return os.access(real if os.path.lexists(real) else os.path.dirname(real), os.W_OK)
-
-
-def _of_the_one(pid: int, path: str) -> str:
-    for name in ("/proc/self", "/proc/thread-self"):
-        if path.startswith(f"{name}/"):
-            return f"/proc/{pid}{path[len(name) :]}"
-    return path

@@ -116,7 +116,7 @@ def place(bounds: Bounds, question: Question, base: int, path: bytes, *, follow:
     start = "/"
     if not path.startswith(b"/"):
         start = f"/proc/{question.pid}/cwd" if base == HERE else f"/proc/{question.pid}/fd/{base}"
-    name = bounds.in_memory(path) or _seen_by(question.pid, path)
+    name = bounds.in_memory(path) or seen_by(question.pid, path)
     handles = [os.open(start, os.O_PATH | os.O_CLOEXEC)]
     try:
         if name:
@@ -132,7 +132,7 @@ def place(bounds: Bounds, question: Question, base: int, path: bytes, *, follow:
             os.close(handle)
 
 
-def _seen_by(pid: int, path: bytes) -> bytes:
+def seen_by(pid: int, path: bytes) -> bytes:
     """Have `/proc/self` mean the process that asks."""
     for name in (b"/proc/self", b"/proc/thread-self"):
         if path == name or path.startswith(name + b"/"):

@@ -120,6 +120,17 @@ def unstable(value: object) -> dict[str, Json]:
     return {UNSTABLE: f"{cls.__module__}.{cls.__qualname__}", "repr": text.encode("utf-8", "replace").decode()}
 
 
+def without_reprs(json: Json) -> Json:
+    """Leave out of typed JSON what says nothing about a value: the text of what could not be written down."""
+    if isinstance(json, list):
+        return [without_reprs(each) for each in json]
+    if not isinstance(json, dict):
+        return json
+    if UNSTABLE in json:
+        return {UNSTABLE: json[UNSTABLE]}
+    return {name: without_reprs(each) for name, each in json.items()}
+
+
 def unstable_places(json: Json) -> list[str]:
     """List the JSON paths (`$.a[0]`) at which typed JSON holds what could not be written down."""
     places: list[str] = []
