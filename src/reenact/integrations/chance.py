@@ -363,7 +363,14 @@ def _uuid4(original: Callable[[], uuid.UUID]) -> Callable[[], uuid.UUID]:
     @wraps(original)
     def uuid4() -> uuid.UUID:
         site = sites.of(_getframe(1))
-        return original() if site is None else tape.draw(site, _new_uuid)
+        return original() if site is None else tape.draw(site, new_uuid)
+
+    def new_uuid() -> uuid.UUID:
+        try:
+            return _new_uuid()
+        except Exception:
+            forgive("chance.uuid4")
+            return original()
 
     return uuid4
 

@@ -17,16 +17,13 @@ from reenact.boundary import children, door
 from reenact.contracts.integration import Integration, PatchSet
 
 _CHILD, _TIDYING = "_reenact_child", "_reenact_tidying"
+_STARTS, _PLAIN = "reenact.boundary.program_starts", "reenact.boundary.program_plain"
+"""Modules of ours that are loaded with the first child that needs them, and not before."""
 
 
 def _child_of(popen: Any) -> Any:
     """Give what is known of a process object; None of most."""
     return _attributes_of(popen).get(_CHILD)
-
-
-def _loaded(name: str) -> Any:
-    """Give a module of ours that is loaded with the first child that needs it; None where there was none."""
-    return sys.modules.get(f"reenact.boundary.{name}")
 
 
 def _attributes_of(popen: Any) -> dict[str, Any]:
@@ -163,7 +160,9 @@ def _kill(original: Callable[[int, int], None]) -> Callable[[int, int], None]:
 
     @wraps(original)
     def kill(process: int, number: int, /) -> None:
-        if (starts := _loaded("program_starts")) is not None and (child := starts.of_process(process)) is not None:
+        if (starts := cast("Any", sys.modules.get(_STARTS))) is not None and (
+            child := starts.of_process(process)
+        ) is not None:
             starts.signalled(child, number)
         original(process, number)
 
@@ -315,7 +314,7 @@ def _waited(original: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(original)
     def wait(*args: Any, **kwargs: Any) -> Any:
-        plain = _loaded("program_plain")
+        plain: Any = sys.modules.get(_PLAIN)
         return original(*args, **kwargs) if plain is None else plain.waited(original, args, kwargs)
 
     return wait
