@@ -29,6 +29,7 @@ import json
 import re
 import struct
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -144,6 +145,23 @@ class _Open:
     damaged: dict[str, None] = field(default_factory=dict[str, None])
     """What of it stood in a damaged place: `outcome` or `reenact.stream.chunks`. An end makes up for pieces."""
 
+    @property
+    def begun_in(self) -> int:
+        """The number of the file in which it began."""
+        return min(self.files)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """What a reader has to know of a journal, the files of which are removed when they were carried."""
+
+    file: int
+    """The number of the file that was read when files were removed last."""
+    open_spans: frozenset[str]
+    """The ids of the spans that had not ended then. All others that began in an earlier file had."""
+    crossings: Mapping[int, int]
+    """How many spans had ended in that file then that began in an earlier one, by the number of the earlier one."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
@@ -185,6 +203,10 @@ class Reader:
         self.headless: dict[str, dict[str, Any]] = {}
         """Ends of spans whose beginning is not there, by span id: of a damaged journal, or of a forked process."""
         self._given_up = 0
+        self.crossings = Counter[int]()
+        """Spans that ended in the file that is read and began in another, by the number of that one."""
+        self.release: Release | None = None
+        """What was noted of files that are no longer there."""
 
     def feed(self, data: bytes) -> Iterator[SpanRecord]:
         """Take more bytes and yield the spans that ended in them."""
@@ -237,12 +259,24 @@ class Reader:
         self._given_up += len(self._rest)
         self._rest, self._has_begun = b"", False
         self._turns.clear()
+        self.crossings.clear()
 
     untagged = staticmethod(_untagged)
 
     def needed(self) -> set[int]:
         """Give the numbers of the files that hold anything of a span which has not ended."""
-        return {number for opened in self._open.values() for number in opened.files}
+        return {number for opened in self.still_open() for number in opened.files}
+
+    def still_open(self) -> list[_Open]:
+        """Give the spans that have not ended, without those whose end stood in a file that is no longer there."""
+        release = self.release
+        if release is None:
+            return [*self._open.values()]
+        return [
+            opened
+            for span_id, opened in self._open.items()
+            if opened.begun_in >= release.file or span_id in release.open_spans
+        ]
 
     def _next(self, offset: int) -> tuple[int, memoryview] | None:
         """Give the payload of the next whole frame, and where it ends."""
@@ -337,6 +371,8 @@ class Reader:
         opened = self._open.pop(payload["span"], None)
         if opened is not None:
             self.spans += 1
+            if opened.begun_in != self.file:
+                self.crossings[opened.begun_in] += 1
             return self._span(opened, payload)
         if len(self.headless) < _MOST_HEADLESS:
             self.headless[payload["span"]] = payload
@@ -389,7 +425,7 @@ class Reader:
         cut_note: dict[str, Any] = {}
         if cut := self.notes.get("cut"):
             why, cut_note = f"no more could be written: {cut}", {CUT: str(cut)}
-        for opened in self._open.values():
+        for opened in self.still_open():
             last = opened.chunks[-1][0] * 1000 if opened.chunks else 0
             attributes: dict[str, Any] = {"reenact.incomplete": True, **cut_note}
             if cut_note and _ROOTS & opened.attributes.keys():
@@ -409,6 +445,11 @@ class Reader:
                 "message": "its record is damaged" if "outcome" in opened.damaged else why,
             }
             yield self._span(opened, end)
+
+    def noted_release(self) -> Release:
+        """Say what a later reader has to know when the files before the one that is read are removed."""
+        open_spans = frozenset(str(opened.start["span"]) for opened in self.still_open())
+        return Release(file=self.file, open_spans=open_spans, crossings=dict(self.crossings))
 
     def _span(self, opened: _Open, end: dict[str, Any]) -> SpanRecord:
         start = opened.start

@@ -239,7 +239,7 @@ class Drain:
         if tail.reader.damaged:
             self._set_aside(tail, f"{tail.reader.damaged} places in a journal are damaged; the rest was read")
         else:
-            for path in tail.files:
+            for path in (*tail.files, tail.note):
                 path.unlink(missing_ok=True)
         self._forget(tail)
 
@@ -259,6 +259,7 @@ class Drain:
             with suppress(FileNotFoundError):
                 path.rename(aside)
                 self.done.damaged.append(str(aside))
+        tail.note.unlink(missing_ok=True)
         self._report(f"{problem}; kept as {tail.path.with_suffix('.damaged')}")
 
     def _put_made(self, trace_id: str, stand_ins: list[SpanRecord]) -> None:

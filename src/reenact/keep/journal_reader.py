@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from reenact.formats.journal import FORMAT, Reader, segment_name, segment_of
+from reenact.keep import journal_release
 from reenact.values.span import SpanRecord
 
 _HEAD = 1 << 16
@@ -66,11 +67,18 @@ class Tail:
         self.files = self.files or [self.path]
         self._at = self.path
         self.reader.file = segment_of(self.path.name)[1]
+        self.reader.release = journal_release.read(self.note)
+        self._count_crossings()
 
     @property
     def name(self) -> str:
         """What the journal is called."""
         return segment_of(self.path.name)[0]
+
+    @property
+    def note(self) -> Path:
+        """The file that says what stood in the files that were removed."""
+        return self.path.with_name(f"{self.name}{journal_release.SUFFIX}")
 
     @property
     def file(self) -> str:
@@ -93,7 +101,19 @@ class Tail:
             return None
         self._at, self._offset = later[0], 0
         self.reader.next_file(segment_of(later[0].name)[1])
+        self._count_crossings()
         return []
+
+    def _count_crossings(self) -> None:
+        """Count as given the spans that ended in this file, and began in one that was carried and removed."""
+        release = self.reader.release
+        if release is None or release.file != self.reader.file:
+            return
+        there = {segment_of(path.name)[1] for path in self.files}
+        for number, spans in release.crossings.items():
+            if number not in there:
+                self.reader.crossings[number] = spans
+                self.given[self.file] = self.given.get(self.file, 0) + spans
 
     def note_again(self) -> None:
         """Read again what its writer wrote over at the beginning of its files, when it could write no more."""
@@ -135,13 +155,19 @@ class Tail:
         """Do away with the files that were read to their end and hold nothing of a span that is still open."""
         if self.reader.damaged:
             return  # kept whole, for whoever can read more of it
-        needed = self.reader.needed()
-        for path in tuple(self.files):
-            number = segment_of(path.name)[1]
-            if number < self.reader.file and number not in needed:
-                with suppress(OSError):
-                    path.unlink(missing_ok=True)
-                    self.files.remove(path)
+        needed, last = self.reader.needed(), self.reader.file
+        numbers = {path: segment_of(path.name)[1] for path in self.files}
+        over = [path for path, number in numbers.items() if number < last and number not in needed]
+        if not over:
+            return
+        try:
+            journal_release.write(self.note, self.reader.noted_release(), forced=self.is_forced)
+        except OSError:
+            return  # whoever reads on would count wrongly
+        for path in over:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+                self.files.remove(path)
 
     def salvaged(self) -> Salvaged:
         """Say what was found."""
