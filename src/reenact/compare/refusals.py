@@ -65,6 +65,8 @@ def until_prevented(recorded: Run, siblings: Sequence[Run], ledger: Sequence[Ent
         why = _NO_PLACE
     elif _was_recorded(recorded, siblings, ledger[first]):
         why = "and the recorded run did it too"
+    elif ledger[first].get("worker"):
+        why = "and what such a process wrote when it was recorded was not noted"
     else:
         return ledger, ""
     return ledger[: first + 1], f"{_spelled(ledger[first])} was refused, {why}; what follows was not seen"

@@ -274,9 +274,17 @@ def _lets(which: str, event: str, args: tuple[Any, ...]) -> bool:
 
 def refuse(ledger: Ledger, what: str, event: str, hint: str = _DECLARE, *, path: str = "") -> None:
     """Note a side effect and refuse it, of a write with its path. Raises `SideEffectRefused`."""
-    place = where()
-    ledger.note("refused", what=what, where=place, event=event, hint=hint, **({"path": path} if path else {}))
+    place, facts = where(), dict[str, Any]()
+    if path:
+        facts = {"path": path, "worker": True} if _is_worker() else {"path": path}
+    ledger.note("refused", what=what, where=place, event=event, hint=hint, **facts)
     raise SideEffectRefused(f"{what} at {place} was refused in the replay; {hint}")
+
+
+def _is_worker() -> bool:
+    """Tell whether `multiprocessing` started this process; of one that it ended by a signal nothing was recorded."""
+    processes = sys.modules.get("multiprocessing.process")
+    return processes is not None and processes.parent_process() is not None
 
 
 def _host_of(target: str) -> str:
