@@ -92,7 +92,13 @@ class Trial:
 
     @property
     def is_identical(self) -> bool:
-        return all(each.out == out for each in self.processes for out in each.outs)
+        """Whether every replay that said `same` printed what was recorded."""
+        return all(
+            out == each.out
+            for each in self.processes
+            for result, out in zip(each.results[1:], each.outs, strict=True)  # the first is asked for JSON
+            if result == "same"
+        )
 
 
 @dataclass(frozen=True, slots=True)
