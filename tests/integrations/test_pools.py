@@ -64,3 +64,62 @@ def test_what_a_job_of_native_code_writes_is_refused_where_the_world_is_watched(
     done = desk.reenact("replay", "last", "--json", environ=desk.settings() | {"REENACT_ENFORCE": "watched"})
     assert (done.returncode, json.loads(done.stdout)["result"]) == (125, "unjudged"), done.stderr
     assert not (desk.folder / "made").exists()
+
+
+TIMES = """
+import multiprocessing, sys, threading, time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing.pool import ThreadPool
+import reenact
+
+@reenact.tool
+def hand(what: str) -> str:
+    return what
+
+def job(number):
+    began = time.time()
+    time.sleep(0.002)
+    return number, began, time.time() - began
+
+def submit(pool, number, callback):
+    if hasattr(pool, "apply_async"):
+        pool.apply_async(job, (number,), callback=callback)
+    else:
+        pool.submit(job, number).add_done_callback(lambda future: callback(future.result()))
+
+def work(pool):
+    results, ends, over, left = [], [], threading.Event(), [3, 4, 5]
+    def callback(result):
+        results.append(result)
+        ends.append((result[0], time.time()))
+        if left:
+            submit(pool, left.pop(0), callback)
+        if len(results) == 6:
+            over.set()
+    for number in range(3):
+        submit(pool, number, callback)
+    over.wait()
+    print(results if kind.startswith("threads") else [number for number, _, _ in results], ends)
+
+if __name__ == "__main__":
+    kind = sys.argv[1]
+    hand("a")
+    make = {"threads": ThreadPool, "processes": multiprocessing.get_context("fork").Pool,
+            "threads of an executor": ThreadPoolExecutor, "processes of an executor": ProcessPoolExecutor}[kind]
+    with make(2) as pool:
+        work(pool)
+    hand("b")
+"""
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("kind", ["threads", "processes", "threads of an executor", "processes of an executor"])
+def test_what_jobs_and_callbacks_read_of_the_clock_comes_again_whichever_thread_runs_them(
+    desk: Desk, kind: str
+) -> None:
+    desk.write("agent.py", TIMES)
+    recorded = desk.reenact("run", "-q", "--", "python", "agent.py", kind)
+    assert (recorded.returncode, recorded.stderr) == (0, "")
+    for _ in range(3):
+        again = desk.reenact("replay", "last")
+        assert (again.returncode, again.stdout) == (0, recorded.stdout), again.stderr

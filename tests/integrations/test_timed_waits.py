@@ -23,7 +23,7 @@ from reenact.boundary import lanes, pauses
 from reenact.boundary.lanes import Lane
 from reenact.boundary.patching import Patches
 from reenact.boundary.pauses import Pause, Turn
-from reenact.integrations import deadlines, native_waits, timed_waits, timers
+from reenact.integrations import callbacks, deadlines, native_waits, timed_waits
 
 SHORT = 0.001
 
@@ -57,7 +57,7 @@ class Pace:
 def pace() -> Generator[Pace]:
     made, patches = Pace(), Patches()
     lanes.restart()
-    for each in (timed_waits, deadlines, native_waits, timers):
+    for each in (timed_waits, deadlines, native_waits, callbacks):
         each.INTEGRATION.install(patches)
     pauses.install(count(1).__next__, made)
     yield made

@@ -181,6 +181,7 @@ _ends = itertools.count(1)
 _END = "_reenact_end"
 """Under which name a future keeps its place in the order of ends."""
 _LANE_OF = "_reenact_lane"
+_JOB = "_reenact_job"
 """Under which name the future of a job in another process keeps the job's lane."""
 _resolving = locks.lock()
 
@@ -562,6 +563,7 @@ def _submit(original: Callable[..., Any]) -> Callable[..., Any]:
         future = original(self, *job, **kwargs)
         try:
             task_births.note(future, lane.path.rpartition("/")[0])
+            vars(future)[_JOB] = lane
             _count_job(future, fn, (*args, *kwargs.values()))
         except Exception:
             forgive("lanes.count_job")
@@ -647,6 +649,11 @@ def runs_elsewhere(future: Future[Any], lane: Lane) -> None:
     """Note that the job of `future` runs on `lane` in another process, where no end of it is seen."""
     vars(future)[_LANE_OF] = lane
     task_births.note(future, lane.path.rpartition("/")[0])
+
+
+def job_of(future: Future[Any]) -> Lane | None:
+    """Give the lane of the job of `future`, in this process or in another; None where nothing noted it."""
+    return vars(future).get(_JOB) or vars(future).get(_LANE_OF)
 
 
 def _futures_as_completed(original: Callable[..., Any]) -> Callable[..., Any]:

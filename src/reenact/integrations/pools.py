@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from reenact.boundary import children, lanes, place
 from reenact.boundary.children import Descent, Job
-from reenact.boundary.lanes import Lane
+from reenact.boundary.lanes import Lane, Reel
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.errors import ReplayStopped
 from reenact.values import alarms
@@ -39,31 +39,36 @@ class _Stop(Exception):
 class Jobs:
     """The jobs of one call on a pool. Picklable; in another process they hang where they were submitted."""
 
-    __slots__ = ("_carried", "_descent")
+    __slots__ = ("_carried", "_descent", "_reel", "_threads")
 
-    def __init__(self, descent: Descent, *, threads: bool) -> None:
-        self._descent = descent
-        self._carried = lanes.carried(Lane(descent.lane), _on_lane) if threads else None
+    def __init__(self, descent: Descent, reel: Reel, *, threads: bool) -> None:
+        """Hang jobs where `descent` says; `reel` is the one of who submits them."""
+        self._descent, self._reel, self._threads = descent, reel, threads
+        self._carried = lanes.carried(Lane(descent.lane, reel), _on_lane)
 
     def __getstate__(self) -> Descent:
         return self._descent
 
     def __setstate__(self, descent: Descent) -> None:
-        self._descent, self._carried = descent, None
+        self._descent, self._threads = descent, False
 
     def end(self, number: int) -> Lane:
         """Give a lane that stands for the end of a task, which may be a batch of jobs."""
-        lane = Lane(f"{self._descent.lane}/end#{number}")
+        lane = Lane(f"{self._descent.lane}/end#{number}", self._reel)
         lane.used, lane.root = True, self._descent.root
         return lane
+
+    def tell(self, lane: Lane, function: Callable[..., Any], args: Iterable[Any]) -> None:
+        """Tell an end on its lane: what callbacks do hangs there, whichever thread tells it."""
+        self._carried(lane, function, args, {})
 
     def call(self, number: int, function: Callable[..., Any], args: Iterable[Any], kwargs: dict[str, Any]) -> Any:
         """Do one job on its lane. Raises `_Stop` where a replay stops."""
         try:
-            if self._carried is None:
+            if not self._threads:
                 lane = f"{self._descent.lane}/{MARK}{number}"
                 return Job(function, replace(self._descent, lane=lane))(*args, **kwargs)
-            return self._carried(Lane(f"{self._descent.lane}/{number}"), function, args, kwargs)
+            return self._carried(Lane(f"{self._descent.lane}/{number}", self._reel), function, args, kwargs)
         except ReplayStopped as stopped:
             raise _Stop(stopped) from None
 
@@ -118,8 +123,9 @@ def _jobs(pool: Any, function: Any) -> Jobs | None:
         return None
     try:
         label = lanes.label(function)
-        descent = host.descent(label, lanes.current().spawn(f"pool {label}").path)
-        return Jobs(descent, threads=isinstance(pool, ThreadPool)) if descent is not None else None
+        lane = lanes.current().spawn(f"pool {label}")
+        descent = host.descent(label, lane.path)
+        return Jobs(descent, lane.reel, threads=isinstance(pool, ThreadPool)) if descent is not None else None
     except Exception:
         alarms.pass_on()
         return None
@@ -197,7 +203,8 @@ def _set(original: Callable[..., None]) -> Callable[..., None]:
         if jobs is None:
             original(self, i, obj)
         else:
-            lanes.in_order(jobs.end(i), partial(original, self, i, obj))
+            lane = jobs.end(i)
+            lanes.in_order(lane, partial(jobs.tell, lane, original, (self, i, obj)))
 
     return set_result
 

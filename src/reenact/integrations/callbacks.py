@@ -1,24 +1,34 @@
-"""`call_later` and `call_at` of an event loop in the agent's own code: what is called comes in its recorded place.
+"""Functions that the program hands over, to be called when a timer is due or a future has ended.
 
-One that was cancelled when recorded, or that was never due, is not called before it is cancelled again.
+What `call_later` and `call_at` of an event loop are given by the agent's own code is called in its recorded place. One
+that was cancelled when recorded, or that was never due, is not called before it is cancelled again.
+
+A callback of a future of `concurrent.futures` runs on whichever thread ends the future: a worker, the thread that tells
+the ends of processes, or who adds it where the future is done. Threads race for that. So it runs on a lane of its own,
+named where it is added, and futures that have any end in the recorded order.
 """
 
 from __future__ import annotations
 
 import asyncio
+import queue
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextvars import Context, copy_context
 from functools import partial, wraps
 from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from typing import Any, Final
 
-from reenact.boundary import lanes, pauses
+from reenact.boundary import children, lanes, pauses
+from reenact.boundary.forgiving import forgive
 from reenact.boundary.lanes import Lane
 from reenact.boundary.pauses import LONGER_S, Waiting
 from reenact.boundary.tape import Sites, Source
 from reenact.contracts.integration import Integration, PatchSet
 
 _SITES: Final = Sites(Source(name="timer"), libraries=False)
+_OTHERS: Final = ("asyncio.", "concurrent.", "reenact.")
+"""Packages whose callbacks hand an end on and do nothing of the program's."""
 
 
 class _Due:
@@ -83,9 +93,43 @@ def _cancel(original: Callable[[Any], None]) -> Callable[[Any], None]:
 _CALL_LATER: Final = asyncio.BaseEventLoop.call_later.__code__
 
 
+def _is_of_others(function: Any) -> bool:
+    while isinstance(function, partial):
+        function = function.func
+    if type(getattr(function, "__self__", None)) is queue.SimpleQueue:  # how ends are waited for
+        return True
+    module = getattr(function, "__module__", None) or type(function).__module__
+    return f"{module}.".startswith(_OTHERS)
+
+
+def _on_own_lane(future: Future[Any], function: Callable[[Future[Any]], object]) -> Callable[[Future[Any]], object]:
+    host = children.host()
+    if host is None or _is_of_others(function):
+        return function
+    label = lanes.label(function)
+    lane, job = lanes.current().spawn(f"callback {label}"), lanes.job_of(future)
+    lane.threaded = True
+    if job is not None and not job.used and (descent := host.descent(label, lane.path)) is not None:
+        job.used, job.root = True, descent.root
+    return lanes.carried(lane, function)
+
+
+def _add_done_callback(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def add_done_callback(self: Future[Any], fn: Callable[[Future[Any]], object]) -> None:
+        try:
+            fn = _on_own_lane(self, fn)
+        except Exception:
+            forgive("callbacks.add")
+        original(self, fn)
+
+    return add_done_callback
+
+
 def _install(patches: PatchSet) -> None:
     patches.replace(asyncio.BaseEventLoop, "call_at", _call_at)
     patches.replace(asyncio.TimerHandle, "cancel", _cancel)
+    patches.replace(Future, "add_done_callback", _add_done_callback)
 
 
-INTEGRATION = Integration(name="timers", libraries=("asyncio",), install=_install)
+INTEGRATION = Integration(name="callbacks", libraries=("asyncio", "concurrent.futures"), install=_install)
