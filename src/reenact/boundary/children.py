@@ -133,6 +133,7 @@ class _State(threading.local):
 _hosts: list[Host] = []
 _state = _State()
 _watched: list[bool] = []
+_forks: list[bool] = []
 
 
 def host() -> Host | None:
@@ -225,7 +226,13 @@ def _after() -> None:
     _state.forking = None
 
 
+def in_fork() -> bool:
+    """Tell whether this process is a copy of the one in which a host was first put in charge."""
+    return bool(_forks)
+
+
 def _in_child() -> None:
+    _forks[:] = [True]
     descent, _state.forking = _state.forking, None
     starts, _state.starting = _state.starting or _state.apart, False
     _state.apart = False

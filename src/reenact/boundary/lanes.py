@@ -476,7 +476,7 @@ def _count_job(future: Future[Any], fn: Callable[..., Any], args: tuple[Any, ...
     work, *values = words[_innermost(*words) :]
     if isinstance(work, FunctionType) and all(isinstance(each, _PLAIN) for each in values):
         work = inspect.unwrap(work)
-        if not is_own_code(work.__code__, work.__globals__):
+        if not isinstance(work, FunctionType) or not is_own_code(work.__code__, work.__globals__):
             return
     is_beside = asyncio._get_running_loop() is None  # noqa: SLF001 - `get_running_loop` raises where there is none
     _begun[0] += is_beside or bool(_jobs)

@@ -196,15 +196,20 @@ def replaced(path: Any, args: Any, env: Any) -> None:
         words = [os.fsdecode(path), *program.words_of(args)[1:]]
         if door.is_strict() or getattr(_within, "now", False) or not os.path.exists(words[0]):  # noqa: PTH110 - tried all along PATH
             return
-        unheard("a program that took the place of a process (os.exec)", words, how="os.exec", env=env)
+        is_joining = program.is_this_python(words[0]) and not children.in_fork()  # a replay refuses that of a fork
+        if not is_joining:
+            _unheard("a program that took the place of a process (os.exec)", words, how="os.exec", env=env)
     except Exception:
         forgive("program_plain.replaced")
 
 
 def unheard(what: str, words: Sequence[str], *, how: str, env: Any = None) -> None:
     """Record a program of which nothing can be heard. Raises a miss in a replay."""
-    if program.is_this_python(words[0]):
-        return
+    if not program.is_this_python(words[0]):
+        _unheard(what, words, how=how, env=env)
+
+
+def _unheard(what: str, words: Sequence[str], *, how: str, env: Any) -> None:
     child = _opened(list(words), how=how, env=env)
     if child is not None:
         child.unheard.add(what)

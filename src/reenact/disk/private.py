@@ -10,6 +10,7 @@ somebody (`SUDO_UID`), that somebody.
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 from collections.abc import Iterator
@@ -22,6 +23,8 @@ from reenact.errors import InputError
 TRUSTED: Final = "REENACT_TRUSTED_OWNERS"
 _FILE, _FOLDER = 0o600, 0o700
 _OTHERS: Final = 0o077
+_HIGH: Final = 960
+"""Descriptors from here on: a program that closes and opens files of its own by number hardly comes there."""
 _MOST_LINKS: Final = 40
 """As Linux has it (path_resolution(7))."""
 LARGEST: Final = 16 << 20
@@ -65,6 +68,16 @@ def opened(path: str | os.PathLike[str], flags: int) -> int:
         with suppress(OSError):  # another user's, which we may write to
             os.fchmod(fd, _FILE)
     return fd
+
+
+def high_descriptor(fd: int) -> int:
+    """Move a descriptor up, where that can be done, and give its new number; the old one is closed."""
+    try:
+        high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+    except OSError:  # fewer are allowed
+        return fd
+    os.close(fd)
+    return high
 
 
 def touched(path: Path) -> Path:

@@ -16,8 +16,6 @@ from reenact.disk.durable import force_entry
 from reenact.formats import journal
 from reenact.record.bounds import MAX, Bounds
 
-_HIGH: Final = 960
-"""Descriptors from here on: a program that closes and opens files of its own by number hardly comes there."""
 _LOOK_S: Final = 1.0
 _monotonic: Callable[[], float] = time.monotonic
 
@@ -71,7 +69,7 @@ class Segments:
         draft = path.with_suffix(".opening")
         fd = private.opened(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
         try:
-            fd = _out_of_the_way(fd)
+            fd = private.high_descriptor(fd)
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             rest = opening
             while rest:
@@ -122,13 +120,3 @@ class Segments:
     def full(self, size: int) -> bool:
         """Tell whether nothing but roots may bring the file to `size`."""
         return bool(self.bounds.most) and self._waiting + size > self.bounds.most
-
-
-def _out_of_the_way(fd: int) -> int:
-    """Move a descriptor up, where that can be done."""
-    try:
-        high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH)
-    except OSError:  # fewer are allowed
-        return fd
-    os.close(fd)
-    return high

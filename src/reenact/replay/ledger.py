@@ -6,15 +6,18 @@ The exit code comes from here and never from whether the program ended well.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
 
 from reenact.contracts.redactor import Redactor
+from reenact.disk import private
 from reenact.values.lenient import as_object
 
 _OF_TODAY = frozenset(("refused", "miss", "ignored", "live", "killed", "undelivered", "volatile"))
@@ -46,7 +49,13 @@ class Ledger:
         """Scrubs what an entry says of the program as it runs now: the name of a file, a header of today's."""
         self.halted: Callable[[str], None] = _nothing
         """Hears that the replay stops on this thread, by an entry of that kind."""
-        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600) if path else None
+        self._path = path
+        self._fd = self._opened() if path else None
+
+    def _opened(self) -> int:
+        """Open the file, out of the way of a program that closes and opens descriptors by number."""
+        fd = os.open(self._path or "", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        return private.high_descriptor(fd)
 
     def note(self, what: str, /, **facts: Any) -> None:
         """Take one entry down; it is on disk when this returns."""
@@ -60,14 +69,24 @@ class Ledger:
         if self._fd is None:
             self.entries.append(entry)
         else:
-            os.write(self._fd, orjson.dumps(entry, default=repr) + b"\n")
+            self._write(orjson.dumps(entry, default=repr) + b"\n")
         if what == "refused" or (what == "miss" and "onward" not in facts):
             self.halted(what)
+
+    def _write(self, line: bytes) -> None:
+        try:
+            os.write(self._fd or 0, line)
+        except OSError as error:
+            if error.errno != errno.EBADF:
+                raise
+            self._fd = self._opened()  # the program closed what it did not know, as one does that becomes another
+            os.write(self._fd, line)
 
     def close(self) -> None:
         """Close the file."""
         if self._fd is not None:
-            os.close(self._fd)
+            with suppress(OSError):  # the program closed it
+                os.close(self._fd)
             self._fd = None
 
 
