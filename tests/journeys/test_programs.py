@@ -538,3 +538,48 @@ print(os.read(read, 100), child.wait())
     recorded = desk.reenact("run", "--", "python", "agent.py")
     assert "a descriptor that it was handed went past the recorder" in recorded.stderr
     assert replayed(desk)[:2][0] == 125
+
+
+def test_a_conversation_in_which_redaction_changed_words_makes_the_recording_partial(desk: Desk) -> None:
+    """A program that is told how many bytes come, as by `git cat-file --batch`, would read on in the middle."""
+    lines = """
+child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+child.stdin.write(b"u@example.org\\nover\\n"); child.stdin.flush()
+assert child.stdout.read(19).endswith(b"over\\n")
+child.stdin.write(b"again\\n"); child.stdin.close()
+assert child.stdout.read() == b"again\\n" and child.wait() == 0
+"""
+    desk.write("agent.py", BEGIN + lines)
+    recorded = desk.reenact("run", "--", "python", "agent.py")
+    assert "replayable: partial" in recorded.stderr
+    assert "child: what it said word for word, since redaction changed some" in recorded.stderr
+
+
+FORKS = """
+import os, sys
+import reenact
+
+@reenact.tool
+def hand(what: str) -> str:
+    return what
+
+hand("a")
+if os.fork() == 0:
+    os.closerange(3, 4096)
+    try:
+        os.execv(sys.executable, [sys.executable, "-c", "print('child', flush=True)"])
+    finally:
+        os._exit(3)
+print(os.wait()[1])
+hand("b")
+"""
+
+
+def test_a_fork_that_closes_all_and_becomes_another_python_is_said_and_not_judged(desk: Desk) -> None:
+    desk.write("agent.py", FORKS)
+    recorded = desk.reenact("run", "--", "python", "agent.py")
+    assert "replayable: partial" in recorded.stderr, recorded.stderr
+    assert "took the place of a process (os.exec) went past the recorder" in recorded.stderr
+    done = desk.reenact("replay", "last", "--json")
+    assert (done.returncode, json.loads(done.stdout)["result"]) == (125, "unjudged"), done.stderr
+    assert "Bad file descriptor" not in done.stderr

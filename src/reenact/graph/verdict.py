@@ -205,6 +205,10 @@ def _child_reasons(node: Node, outcome: Json) -> Iterator[Reason]:
     fix = "declare the function around it with @reenact.tool, so that its result stands for it"
     if why := child.lost(outcome):
         yield Reason(call=node.label, field="child", lost=f"{why}; a replay refuses it", fix=fix)
+    if MARK in child.conversation(outcome):
+        lost = "what it said word for word, since redaction changed some; who reads by counting reads on elsewhere"
+        keep = "keep such values in the policy (docs/policies.md), or declare the function around it with @reenact.tool"
+        yield Reason(call=node.label, field="child", lost=lost, fix=keep)
     for path, how in child.changed(outcome):
         if how != "made":
             lost = f"it {how} {path}, whose state before was not kept"

@@ -59,6 +59,12 @@ def lost(outcome: Json) -> str:
     return f"{' and '.join(unheard)} went past the recorder" if unheard else ""
 
 
+def conversation(outcome: Json) -> str:
+    """Give what a child said while it was talked to; empty for one that heard all before it said anything."""
+    pieces = map(as_object, as_list(as_object(outcome).get("talk")))
+    return "".join(as_text(piece.get(stream)) for piece in pieces for stream in ("stdout", "stderr"))
+
+
 def served(outcome: Json) -> bool:
     """Tell whether the agent connected to a child."""
     return bool(as_object(outcome).get(SERVED))
