@@ -566,3 +566,41 @@ def test_links_sockets_and_pipes_that_the_recorded_run_left_are_made_again_and_a
     else:
         assert done["result"] == "unjudged", done
         assert "made a copy" in done["why"]
+
+
+NUMBERED = """
+import multiprocessing, os, shutil, sys
+import reenact
+
+@reenact.tool
+def look(item: str) -> str:
+    return item
+
+def make(folder):
+    os.makedirs(folder)
+
+look("tea")
+folder = f"{sys.argv[1]}/of process {os.getpid()}"
+if sys.argv[2] == "itself":
+    make(folder)
+else:
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        pool.apply(make, (folder,))
+shutil.rmtree(folder)
+print(look("rain"))
+"""
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("enforce", ["landlock", "off"])
+@pytest.mark.parametrize("who", ["itself", "a worker"])
+def test_a_folder_elsewhere_that_is_refused_says_nothing_of_the_program(
+    desk: Desk, tmp_path_factory: pytest.TempPathFactory, who: str, enforce: str
+) -> None:
+    """It is another one in each process, and the program removes it: the recording knows it by its line."""
+    outside = tmp_path_factory.mktemp("outside")
+    recorded(desk, desk.write("agent.py", NUMBERED), str(outside), who)
+    done = desk.reenact("replay", "last", environ={**os.environ, "REENACT_ENFORCE": enforce}, cold=True)
+    assert done.returncode == 125, done.stderr
+    assert "unjudged: make folder" in done.stderr
+    assert list(outside.iterdir()) == []

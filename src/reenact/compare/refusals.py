@@ -89,6 +89,8 @@ def by_the_world(
         return why
     if world.get("processes") != Seal.ENFORCED.value:
         return ""
+    if why := _by_its_folder(divergences[:1], world):
+        return why
     first = next((entry for entry in ledger if entry.get("t") in {*_STOPS, "prevented"}), None)
     if first is not None and first.get("t") == "prevented":
         return f"{_spelled(first)} was refused, {_NO_PLACE}; what follows was not seen"
@@ -98,11 +100,18 @@ def by_the_world(
     return _by_its_bounds(divergences, world, nodes)
 
 
+def _by_its_folder(divergences: Sequence[Entry], world: Mapping[str, str]) -> str:
+    """Say that a file that differs lies outside the one folder of which the world has a copy; empty for none."""
+    copied = world.get(COPIED_IN, "")
+    path = _file_outside(divergences, copied) if copied else ""
+    return f"it writes {path}, and this world has a copy of {copied} alone" if path else ""
+
+
 def _by_its_bounds(divergences: Sequence[Entry], world: Mapping[str, str], nodes: Mapping[str, Node]) -> str:
     """Say which bound of the world the program met, by what differs; empty where nothing tells of one."""
+    if why := _by_its_folder(divergences, world):
+        return why
     copied = world.get(COPIED_IN, "")
-    if copied and (path := _file_outside(divergences, copied)):
-        return f"it writes {path}, and this world has a copy of {copied} alone"
     words = _words(_BY_LANDLOCK if copied else _BY_NAMESPACES)
     for each in divergences:
         if path := _written_elsewhere(nodes.get(as_text(each.get("node_a"))), copied):
@@ -165,7 +174,12 @@ def _was_recorded(recorded: Run, siblings: Sequence[Run], entry: Entry) -> bool:
         name, line = Path(path).name, as_text(entry.get("where"))
         notes = [note for run in (recorded, *siblings) if (note := writes_of(run)) is not None]
         files: list[WrittenFile] = [file for note in notes for file in note.files.values()]
-        return any(each.path == path or (each.at == line and Path(each.path).name == name) for each in files)
+        made = {each for note in notes for each in note.made}  # and removed again
+        return (
+            any(each.path == path or (each.at == line and _alike(Path(each.path).name, name)) for each in files)
+            or path in made
+            or any(_alike(each, path) for each in made)
+        )
     if entry.get("t") != "refused":
         return False
     what, line = as_text(entry.get("what")), _without_numbers(_spelled(entry))
@@ -176,6 +190,11 @@ def _was_recorded(recorded: Run, siblings: Sequence[Run], entry: Entry) -> bool:
             return True
     acts = _acts((recorded, *siblings))
     return any(act.rpartition(_AT)[0] == what or _without_numbers(act) == line for act in acts)
+
+
+def _alike(one: str, other: str) -> bool:
+    """Tell whether two names are the same but for numbers, as of a process."""
+    return _NUMBER.sub("0", one) == _NUMBER.sub("0", other)
 
 
 def _acts(runs: Iterable[Run]) -> Iterable[str]:
