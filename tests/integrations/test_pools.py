@@ -123,3 +123,50 @@ def test_what_jobs_and_callbacks_read_of_the_clock_comes_again_whichever_thread_
     for _ in range(3):
         again = desk.reenact("replay", "last")
         assert (again.returncode, again.stdout) == (0, recorded.stdout), again.stderr
+
+
+WORKERS = """
+import queue, random, sys, threading, time
+import reenact
+
+@reenact.tool
+def hand(what: str) -> str:
+    time.sleep(random.random() / 100)
+    return what.upper()
+
+kind = {"first": queue.Queue, "last": queue.LifoQueue, "least": queue.PriorityQueue}[sys.argv[1]]
+work, results, lock = kind(), [], threading.Lock()
+
+def worker(number):
+    while (item := work.get()) != "stop":
+        began = time.time()
+        answer = hand(item)
+        with lock:
+            results.append((number, item, answer, began, time.time()))
+        work.task_done()
+    work.task_done()
+
+threads = [threading.Thread(target=worker, args=(number,)) for number in range(3)]
+for thread in threads:
+    thread.start()
+threading.Thread(target=lambda: work.get() and worker(9), daemon=True).start() if sys.argv[1] == "first" else None
+for number in range(9):
+    work.put(f"item {number}")
+time.sleep(0.2)
+for _ in range(4 if sys.argv[1] == "first" else 3):
+    work.put("stop")
+for thread in threads:
+    thread.join()
+print(results)
+"""
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("kind", ["first", "last", "least"])
+def test_each_item_of_a_queue_goes_to_the_thread_that_had_it(desk: Desk, kind: str) -> None:
+    desk.write("agent.py", WORKERS)
+    recorded = desk.reenact("run", "-q", "--", "python", "agent.py", kind)
+    assert (recorded.returncode, recorded.stderr) == (0, "")
+    for _ in range(5):
+        again = desk.reenact("replay", "last")
+        assert (again.returncode, again.stdout) == (0, recorded.stdout), again.stderr

@@ -282,6 +282,19 @@ def is_late_again(waiting: Waiting, seconds: float) -> bool:
     return True
 
 
+def taking(frame: FrameType | None) -> Waiting | None:
+    """Begin to take something that several threads wait for, with no end, each in its turn; None where nobody keeps it.
+
+    On the thread of an event loop it may not be held up, as in `hand_over`.
+    """
+    try:
+        if is_on() and SITES.of(frame) is not None and asyncio._get_running_loop() is None:  # noqa: SLF001 - as below
+            return Waiting()
+    except Exception:
+        forgive("pauses.taking")
+    return None
+
+
 def hand_over(frame: FrameType | None) -> None:
     """Let code of the agent hand something to others in its turn: they see who did so first.
 

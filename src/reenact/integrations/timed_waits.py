@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future
 from functools import wraps
 from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
+from types import FrameType
 from typing import Any, Final, TypeVar
 
 from reenact.boundary import pauses, tape, task_births
@@ -28,6 +29,8 @@ _PUT_NOWAIT: Final = queue.Queue.put_nowait.__code__
 def _get(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def get(self: queue.Queue[Any], block: bool = True, timeout: float | None = None) -> Any:  # noqa: FBT001, FBT002 - as it is called
+        if block and timeout is None:
+            return _take(self, original, _getframe(1))
         waiting = begun(timeout, _getframe(1)) if block else None
         if waiting is None or timeout is None:
             return original(self, block, timeout)
@@ -36,6 +39,56 @@ def _get(original: Callable[..., Any]) -> Callable[..., Any]:
         return waited(waiting, timeout, lambda seconds: original(self, True, seconds), lambda _: False)
 
     return get
+
+
+def _take(shared: queue.Queue[Any], get: Callable[..., Any], frame: FrameType) -> Any:
+    """Take an item for which several threads may wait: in a replay the thread gets it that got it when recorded."""
+    waiting = pauses.taking(frame)
+    if waiting is None:
+        return get(shared)
+    if waiting.was_late is False:  # it waited to the end of the program, and what comes is for another
+        threading.Event().wait(LONGER_S)
+    else:
+        waiting.in_turn()
+    _TAKING.waiting = waiting
+    try:
+        item = get(shared)
+    except BaseException as error:
+        _TAKING.waiting = None
+        if isinstance(error, _SHUT_DOWN):
+            waiting.ended(late=True)
+        else:
+            waiting.cut_short()
+        raise
+    if _TAKING.waiting is not None:  # a queue that gives its items in a way of its own
+        _TAKING.waiting = None
+        waiting.ended(late=True)
+    return item
+
+
+class _Taking(threading.local):
+    """Who takes an item on one thread."""
+
+    waiting: Waiting | None = None
+
+
+_TAKING: Final = _Taking()
+_SHUT_DOWN: Final[tuple[type[BaseException], ...]] = tuple(filter(None, [getattr(queue, "ShutDown", None)]))
+"""What a queue raises that takes and gives no more, from Python 3.13 on."""
+
+
+def _item(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Number who takes an item while the queue is locked: nobody else takes one in between."""
+
+    @wraps(original)
+    def _get(self: Any) -> Any:
+        item, waiting = original(self), _TAKING.waiting
+        if waiting is not None:
+            _TAKING.waiting = None
+            waiting.ended(late=True)
+        return item
+
+    return _get
 
 
 def _put(original: Callable[..., None]) -> Callable[..., None]:
@@ -228,6 +281,8 @@ def _be_too_late(waiting: Waiting, until: float, left: int, count: int) -> None:
 def _install(patches: PatchSet) -> None:
     patches.replace(queue.Queue, "get", _get)
     patches.replace(queue.Queue, "put", _put)
+    for kind in (queue.Queue, queue.LifoQueue, queue.PriorityQueue):
+        patches.replace(kind, "_get", _item)
     patches.replace(threading.Condition, "wait", _wait)
     patches.replace(threading.Condition, "wait_for", _wait_for)
     patches.replace(threading.Semaphore, "acquire", _acquire)

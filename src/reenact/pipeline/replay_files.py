@@ -34,8 +34,8 @@ _DEEPEST: Final = 100
 """Folders in folders that are looked into."""
 _COMPARED: Final = 64 << 20
 """Bytes of files that are compared with what they were."""
-_COARSE_NS: Final = 20_000_000
-"""So far the clock of a disk may be behind."""
+_COARSE_NS: Final = 10_000_000
+"""So far the clock of a disk may be behind: a tick of the slowest kernel (CONFIG_HZ=100)."""
 _OURS: Final = ("reenact-",)
 _LEFT_OUT: Final = (*_OURS, ".reenact", "__pycache__")
 _BESIDE: Final = ("-wal", "-journal", "-shm")
