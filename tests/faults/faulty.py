@@ -75,6 +75,7 @@ SEAMS = (
     "reenact.integrations.pools:Jobs.",
     "reenact.integrations.pools:Numbered.",
     "reenact.integrations.pools:Single.",
+    "reenact.integrations.timed_waits:_take",
     "reenact.record.runs:Runs.unit",
     "reenact.record.recorder:SpanPassage._projecting",
 )

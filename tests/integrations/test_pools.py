@@ -170,3 +170,45 @@ def test_each_item_of_a_queue_goes_to_the_thread_that_had_it(desk: Desk, kind: s
     for _ in range(5):
         again = desk.reenact("replay", "last")
         assert (again.returncode, again.stdout) == (0, recorded.stdout), again.stderr
+
+
+LIMITED = """
+import random, sys, threading, time
+import reenact
+
+@reenact.tool
+def hand(what: str) -> str:
+    time.sleep(random.random() / 200)
+    return what.upper()
+
+limit = threading.Semaphore(2) if sys.argv[1] == "with" else threading.BoundedSemaphore(2)
+order = []
+
+def job(number):
+    for turn in range(3):
+        if sys.argv[1] == "with":
+            with limit:
+                order.append(hand(f"{number}-{turn}"))
+        else:
+            limit.acquire()
+            order.append(hand(f"{number}-{turn}"))
+            limit.release()
+
+threads = [threading.Thread(target=job, args=(number,)) for number in range(5)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(order)
+"""
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("how", ["with", "acquire"])
+def test_threads_pass_a_semaphore_in_recorded_order(desk: Desk, how: str) -> None:
+    desk.write("agent.py", LIMITED)
+    recorded = desk.reenact("run", "-q", "--", "python", "agent.py", how)
+    assert (recorded.returncode, recorded.stderr) == (0, "")
+    for _ in range(5):
+        again = desk.reenact("replay", "last")
+        assert (again.returncode, again.stdout) == (0, recorded.stdout), again.stderr

@@ -123,7 +123,7 @@ def judge_replay(  # noqa: PLR0913 - what is judged, and by what
     unasked = _unasked(of, ledger, answered, misses, live, whole=exit_code is not None)
     renamings = Renamings(recorded, replay, ledger)
     divergences = [*_divergences(of, ledger, misses, refused, unasked.passed, live), *_conflicts(renamings)]
-    divergences = [*([] if stopped else crashed(recorded, replay, divergences, exit_code)), *divergences]
+    divergences = [*(() if stopped else crashed(recorded, replay, divergences, exit_code)), *divergences]
     outputs, outcome = _GivenOut(), outcome or Outcome()
     if not (divergences or misses or refused or stopped or outcome.strictness is Strictness.IGNORE):
         ends = _ends(recorded, replay, exit_code, recorded_exit, alone=not siblings, compares=not outcome.why)

@@ -14,10 +14,10 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future
 from functools import wraps
 from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
-from types import FrameType
 from typing import Any, Final, TypeVar
 
 from reenact.boundary import pauses, tape, task_births
+from reenact.boundary.forgiving import forgive
 from reenact.boundary.pauses import LONGER_S, SITES, Waiting, begun, hand_over, is_late_again, waited
 from reenact.boundary.task_births import InOrder
 from reenact.contracts.integration import Integration, PatchSet
@@ -30,7 +30,8 @@ def _get(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def get(self: queue.Queue[Any], block: bool = True, timeout: float | None = None) -> Any:  # noqa: FBT001, FBT002 - as it is called
         if block and timeout is None:
-            return _take(self, original, _getframe(1))
+            waiting = pauses.taking(_getframe(1))
+            return original(self) if waiting is None else _take(lambda: original(self), waiting)
         waiting = begun(timeout, _getframe(1)) if block else None
         if waiting is None or timeout is None:
             return original(self, block, timeout)
@@ -41,18 +42,15 @@ def _get(original: Callable[..., Any]) -> Callable[..., Any]:
     return get
 
 
-def _take(shared: queue.Queue[Any], get: Callable[..., Any], frame: FrameType) -> Any:
-    """Take an item for which several threads may wait: in a replay the thread gets it that got it when recorded."""
-    waiting = pauses.taking(frame)
-    if waiting is None:
-        return get(shared)
+def _take(take: Callable[[], T], waiting: Waiting) -> T:
+    """Take what several threads may wait for: in a replay the thread gets it that got it when recorded."""
     if waiting.was_late is False:  # it waited to the end of the program, and what comes is for another
         threading.Event().wait(LONGER_S)
     else:
         waiting.in_turn()
     _TAKING.waiting = waiting
     try:
-        item = get(shared)
+        item = take()
     except BaseException as error:
         _TAKING.waiting = None
         if isinstance(error, _SHUT_DOWN):
@@ -60,9 +58,7 @@ def _take(shared: queue.Queue[Any], get: Callable[..., Any], frame: FrameType) -
         else:
             waiting.cut_short()
         raise
-    if _TAKING.waiting is not None:  # a queue that gives its items in a way of its own
-        _TAKING.waiting = None
-        waiting.ended(late=True)
+    _TAKING.number()  # where it is no item, or a queue gives its items in a way of its own
     return item
 
 
@@ -70,6 +66,15 @@ class _Taking(threading.local):
     """Who takes an item on one thread."""
 
     waiting: Waiting | None = None
+
+    def number(self) -> None:
+        """Note that it is taken, once. Never raises."""
+        try:
+            waiting, self.waiting = self.waiting, None
+            if waiting is not None:
+                waiting.ended(late=True)
+        except Exception:
+            forgive("timed_waits.number")
 
 
 _TAKING: Final = _Taking()
@@ -82,10 +87,8 @@ def _item(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
     @wraps(original)
     def _get(self: Any) -> Any:
-        item, waiting = original(self), _TAKING.waiting
-        if waiting is not None:
-            _TAKING.waiting = None
-            waiting.ended(late=True)
+        item = original(self)
+        _TAKING.number()
         return item
 
     return _get
@@ -152,6 +155,9 @@ def _wait_for(original: Callable[..., Any]) -> Callable[..., Any]:
 def _acquire(original: Callable[..., bool]) -> Callable[..., bool]:
     @wraps(original)
     def acquire(self: threading.Semaphore, blocking: bool = True, timeout: float | None = None) -> bool:  # noqa: FBT001, FBT002 - as it is called
+        if blocking and timeout is None:  # one permit is as good as another: who has one first goes on first
+            waiting = pauses.taking(_getframe(1))
+            return original(self) if waiting is None else _take(lambda: original(self), waiting)
         waiting = begun(timeout, _getframe(1)) if blocking else None
         if waiting is None or timeout is None:
             return original(self, blocking, timeout)
@@ -285,7 +291,8 @@ def _install(patches: PatchSet) -> None:
         patches.replace(kind, "_get", _item)
     patches.replace(threading.Condition, "wait", _wait)
     patches.replace(threading.Condition, "wait_for", _wait_for)
-    patches.replace(threading.Semaphore, "acquire", _acquire)
+    for name in ("acquire", "__enter__"):  # two names of one function
+        patches.replace(threading.Semaphore, name, _acquire)
     patches.replace(threading.Thread, "join", _join)
     for name in ("result", "exception"):
         patches.replace(Future, name, _result)
