@@ -9,7 +9,7 @@ import pytest
 
 from made import Made
 from reenact.graph.verdict import judge
-from reenact.values.run import PAUSES
+from reenact.values.run import PAUSES, UNPAUSED
 
 ANSWER = (3, 4)
 """When the one call of these runs began and ended, on the main lane."""
@@ -17,12 +17,18 @@ ANSWER = (3, 4)
 
 def lanes_named(**lanes: list[list[int | str]]) -> list[str]:
     """Give the lanes of which a verdict says that they wait by the clock."""
+    return [lost.split()[2] for lost in said(lanes)]
+
+
+def said(lanes: dict[str, list[list[int | str]]], more: int = 0) -> list[str]:
+    """Give what a verdict says of pauses, of which `more` were not kept."""
     made = Made()
     made.tool("fetch", {"item": "tea"})
     run = made.run()
     assert run.root is not None
     (call,) = (node for node in run.nodes if node is not run.root)
     attributes = {**run.root.span.attributes, PAUSES: json.dumps(lanes)}
+    attributes |= {UNPAUSED: more} if more else {}
     root = replace(run.root, span=replace(run.root.span, attributes=attributes))
     nodes = tuple(
         root if node is run.root else replace(node, start_order=ANSWER[0], end_order=ANSWER[1], lane="main")
@@ -30,7 +36,14 @@ def lanes_named(**lanes: list[list[int | str]]) -> list[str]:
     )
     assert call.id in {node.id for node in nodes}
     found = judge(replace(run, root=root, nodes=nodes))
-    return [reason.lost.split()[2] for reason in found.reasons if reason.field == "pauses"]
+    return [reason.lost for reason in found.reasons if reason.field == "pauses"]
+
+
+def test_turns_of_several_threads_that_were_not_kept_make_a_recording_partial() -> None:
+    assert said({"one": [[1, 2, 10]], "two": [[5, 6, 20]]}, 7) == [
+        "who went on first, 7 times: threads waited for each other more often than is kept"
+    ]
+    assert said({"one": [[1, 2, 10]]}, 7) == []
 
 
 def test_a_loop_whose_last_round_met_no_answer_beside_code_that_computes_is_named() -> None:

@@ -15,7 +15,7 @@ from reenact.values.call import Streamed
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lane import sequence
 from reenact.values.lenient import as_list, as_object
-from reenact.values.run import PAUSES, Node, Reason, Run
+from reenact.values.run import PAUSES, UNPAUSED, Node, Reason, Run
 
 _LAST: Final = 2
 """So many rounds lie around the end of what a loop waits for."""
@@ -39,6 +39,10 @@ def wait_reasons(run: Run) -> Iterator[Reason]:
             lost = f"how often {lane} looked again: it waited by the clock for what other code computed"
             fix = "let it wait for a threading.Event, or for the end of the thread or task"
             yield Reason(call="run", field="pauses", lost=lost, fix=fix)
+    more = sum(count for node in run.nodes if isinstance(count := node.span.attributes.get(UNPAUSED), int))
+    if more and len(pauses) > 1:
+        lost = f"who went on first, {more} times: threads waited for each other more often than is kept"
+        yield Reason(call="run", field="pauses", lost=lost, fix="hand over more at once, or let one thread do it")
 
 
 def _is_by_the_clock(rounds: list[_Pause], others: list[int]) -> bool:

@@ -16,7 +16,7 @@ from reenact.boundary.pauses import Pause
 from reenact.boundary.place import Place
 from reenact.boundary.tape import Lost, Site
 from reenact.values.json import Json, compact
-from reenact.values.run import PAUSES
+from reenact.values.run import PAUSES, UNPAUSED
 
 NAME: Final = "reenact.draws"
 BEFORE: Final = "reenact.draws.before"
@@ -132,7 +132,8 @@ def paused(reel: Reel, began_ns: int, root: int) -> dict[str, Any]:
         return [each.began, each.ended, (each.at_ns - began_ns) // 1000, *done_places, *call, *loop]
 
     by_lane: dict[str, Json] = {lane: [spelled(each) for each in queue] for lane, queue in pauses.take(reel).items()}
-    return {PAUSES: compact(by_lane)} if by_lane else {}
+    facts: dict[str, Any] = {PAUSES: compact(by_lane)} if by_lane else {}
+    return facts | {UNPAUSED: reel.unpaused} if reel.unpaused else facts
 
 
 def _pages(lane: Lane, parent: int, root: int) -> list[Json]:

@@ -103,6 +103,8 @@ WRITTEN = "reenact.written"
 
 PAUSES = "reenact.pauses"
 """The attribute of a root that tells, as JSON, where its code waited by the clock."""
+UNPAUSED = "reenact.pauses.more"
+"""The attribute of a root that counts how often its code waited beyond what is told."""
 READ_VARIABLES = "reenact.variables"
 """The attribute of a root that names, as JSON, the variables of the environment that its code had read so far."""
 FAILURES = "reenact.failures"
