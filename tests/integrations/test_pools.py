@@ -66,6 +66,16 @@ def test_what_a_job_of_native_code_writes_is_refused_where_the_world_is_watched(
     assert not (desk.folder / "made").exists()
 
 
+def replays_as_recorded(desk: Desk, program: str, word: str, *, times: int) -> None:
+    """Record a program, and replay it so often: each time it prints what it printed."""
+    desk.write("agent.py", program)
+    recorded = desk.reenact("run", "-q", "--", "python", "agent.py", word)
+    assert (recorded.returncode, recorded.stderr) == (0, "")
+    for _ in range(times):
+        again = desk.reenact("replay", "last")
+        assert (again.returncode, again.stdout) == (0, recorded.stdout), again.stderr
+
+
 TIMES = """
 import multiprocessing, sys, threading, time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -117,12 +127,7 @@ if __name__ == "__main__":
 def test_what_jobs_and_callbacks_read_of_the_clock_comes_again_whichever_thread_runs_them(
     desk: Desk, kind: str
 ) -> None:
-    desk.write("agent.py", TIMES)
-    recorded = desk.reenact("run", "-q", "--", "python", "agent.py", kind)
-    assert (recorded.returncode, recorded.stderr) == (0, "")
-    for _ in range(3):
-        again = desk.reenact("replay", "last")
-        assert (again.returncode, again.stdout) == (0, recorded.stdout), again.stderr
+    replays_as_recorded(desk, TIMES, kind, times=3)
 
 
 WORKERS = """
@@ -164,12 +169,7 @@ print(results)
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", ["first", "last", "least"])
 def test_each_item_of_a_queue_goes_to_the_thread_that_had_it(desk: Desk, kind: str) -> None:
-    desk.write("agent.py", WORKERS)
-    recorded = desk.reenact("run", "-q", "--", "python", "agent.py", kind)
-    assert (recorded.returncode, recorded.stderr) == (0, "")
-    for _ in range(5):
-        again = desk.reenact("replay", "last")
-        assert (again.returncode, again.stdout) == (0, recorded.stdout), again.stderr
+    replays_as_recorded(desk, WORKERS, kind, times=5)
 
 
 LIMITED = """
@@ -206,9 +206,4 @@ print(order)
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("how", ["with", "acquire"])
 def test_threads_pass_a_semaphore_in_recorded_order(desk: Desk, how: str) -> None:
-    desk.write("agent.py", LIMITED)
-    recorded = desk.reenact("run", "-q", "--", "python", "agent.py", how)
-    assert (recorded.returncode, recorded.stderr) == (0, "")
-    for _ in range(5):
-        again = desk.reenact("replay", "last")
-        assert (again.returncode, again.stdout) == (0, recorded.stdout), again.stderr
+    replays_as_recorded(desk, LIMITED, how, times=5)

@@ -9,6 +9,7 @@ hangs, gives it the environment in which it records itself, and takes it in on t
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -229,6 +230,12 @@ def _after() -> None:
 def in_fork() -> bool:
     """Tell whether this process is a copy of the one in which a host was first put in charge."""
     return bool(_forks)
+
+
+def is_worker() -> bool:
+    """Tell whether `multiprocessing` started this process; of one that it ended by a signal nothing was recorded."""
+    processes = sys.modules.get("multiprocessing.process")
+    return processes is not None and processes.parent_process() is not None
 
 
 def _in_child() -> None:

@@ -174,12 +174,7 @@ def _was_recorded(recorded: Run, siblings: Sequence[Run], entry: Entry) -> bool:
         name, line = Path(path).name, as_text(entry.get("where"))
         notes = [note for run in (recorded, *siblings) if (note := writes_of(run)) is not None]
         files: list[WrittenFile] = [file for note in notes for file in note.files.values()]
-        made = {each for note in notes for each in note.made}  # and removed again
-        return (
-            any(each.path == path or (each.at == line and _alike(Path(each.path).name, name)) for each in files)
-            or path in made
-            or any(_alike(each, path) for each in made)
-        )
+        return any(each.path == path or (each.at == line and _alike(Path(each.path).name, name)) for each in files)
     if entry.get("t") != "refused":
         return False
     what, line = as_text(entry.get("what")), _without_numbers(_spelled(entry))

@@ -446,7 +446,7 @@ class Reader:
             }
             yield self._span(opened, end)
 
-    def noted_release(self) -> Release:
+    def next_release(self) -> Release:
         """Say what a later reader has to know when the files before the one that is read are removed."""
         open_spans = frozenset(str(opened.start["span"]) for opened in self.still_open())
         return Release(file=self.file, open_spans=open_spans, crossings=dict(self.crossings))

@@ -29,10 +29,10 @@ _PUT_NOWAIT: Final = queue.Queue.put_nowait.__code__
 def _get(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def get(self: queue.Queue[Any], block: bool = True, timeout: float | None = None) -> Any:  # noqa: FBT001, FBT002 - as it is called
-        if block and timeout is None:
-            waiting = pauses.taking(_getframe(1))
-            return original(self) if waiting is None else _take(lambda: original(self), waiting)
-        waiting = begun(timeout, _getframe(1)) if block else None
+        frame = _getframe(1)
+        if block and timeout is None and (turn := pauses.taking(frame)) is not None:
+            return _take(lambda: original(self), turn)
+        waiting = begun(timeout, frame) if block else None
         if waiting is None or timeout is None:
             return original(self, block, timeout)
         if is_late_again(waiting, timeout):
@@ -155,10 +155,10 @@ def _wait_for(original: Callable[..., Any]) -> Callable[..., Any]:
 def _acquire(original: Callable[..., bool]) -> Callable[..., bool]:
     @wraps(original)
     def acquire(self: threading.Semaphore, blocking: bool = True, timeout: float | None = None) -> bool:  # noqa: FBT001, FBT002 - as it is called
-        if blocking and timeout is None:  # one permit is as good as another: who has one first goes on first
-            waiting = pauses.taking(_getframe(1))
-            return original(self) if waiting is None else _take(lambda: original(self), waiting)
-        waiting = begun(timeout, _getframe(1)) if blocking else None
+        frame = _getframe(1)
+        if blocking and timeout is None and (turn := pauses.taking(frame)) is not None:
+            return _take(lambda: original(self), turn)  # one permit is as good as another: who has one goes on
+        waiting = begun(timeout, frame) if blocking else None
         if waiting is None or timeout is None:
             return original(self, blocking, timeout)
         if is_late_again(waiting, timeout):

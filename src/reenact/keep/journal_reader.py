@@ -161,7 +161,7 @@ class Tail:
         if not over:
             return
         try:
-            journal_release.write(self.note, self.reader.noted_release(), forced=self.is_forced)
+            journal_release.write(self.note, self.reader.next_release(), forced=self.is_forced)
         except OSError:
             return  # whoever reads on would count wrongly
         for path in over:

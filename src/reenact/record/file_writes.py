@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from reenact.boundary import flows, lanes, thread_ids, touches
+from reenact.boundary import children, flows, lanes, thread_ids, touches
 from reenact.boundary.files import PathChange
 from reenact.boundary.inbound import Inbound
 from reenact.record.listing import Listing
@@ -340,8 +340,7 @@ class Writes:
     @property
     def _has_siblings(self) -> bool:
         """Whether this is a server's worker, beside others that may write to the same files."""
-        process = sys.modules.get("multiprocessing.process")
-        return self._copy or (process is not None and process.parent_process() is not None)
+        return self._copy or children.is_worker()
 
     def _before(self, file: _File, size_total: list[int]) -> Json:
         before, content = file.before, file.content

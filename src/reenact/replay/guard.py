@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from reenact.boundary import audit, lanes, path_copies, place, side_effects, telemetry, touches
+from reenact.boundary import audit, children, lanes, path_copies, place, side_effects, telemetry, touches
 from reenact.boundary.source_line import where
 from reenact.boundary.touches import Touch
 from reenact.errors import SideEffectRefused
@@ -276,15 +276,9 @@ def refuse(ledger: Ledger, what: str, event: str, hint: str = _DECLARE, *, path:
     """Note a side effect and refuse it, of a write with its path. Raises `SideEffectRefused`."""
     place, facts = where(), dict[str, Any]()
     if path:
-        facts = {"path": path, "worker": True} if _is_worker() else {"path": path}
+        facts = {"path": path, "worker": True} if children.is_worker() else {"path": path}
     ledger.note("refused", what=what, where=place, event=event, hint=hint, **facts)
     raise SideEffectRefused(f"{what} at {place} was refused in the replay; {hint}")
-
-
-def _is_worker() -> bool:
-    """Tell whether `multiprocessing` started this process; of one that it ended by a signal nothing was recorded."""
-    processes = sys.modules.get("multiprocessing.process")
-    return processes is not None and processes.parent_process() is not None
 
 
 def _host_of(target: str) -> str:

@@ -5,6 +5,7 @@
 .reenact/outbox/                  what is still owed to backends (stores.outbox)
 .reenact/frames/                  traces that a collector took in (stores.frames), read as if they were here
 .reenact/journal/*.rnj            what recording processes write (formats.journal)
+.reenact/journal/*.removed        what stood in files of theirs that were carried and removed (keep.journal_release)
 .reenact/index-3*.sqlite          facts of runs, for `reenact ls`; 3 is the version of its tables. One that was made
                                   again has a name of its own, and the newest name counts: whoever still writes to
                                   the one before, or reads it, is not disturbed
