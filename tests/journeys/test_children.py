@@ -161,6 +161,54 @@ def test_a_child_that_is_killed_before_its_first_call_is_in_the_tree(desk: Desk)
     assert (done.returncode, done.stdout) == (0, "BEGIN\nup\n-9\nEND\n")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("ends", ["child.terminate()", "os.kill(child.pid, 15)"])
+@pytest.mark.parametrize("in_replay", ["slower", "faster"])
+def test_a_child_that_is_ended_between_its_calls_comes_as_far_as_it_came(desk: Desk, ends: str, in_replay: str) -> None:
+    desk.write(
+        "parent.py",
+        "import os, subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, 'child.py'])\n"
+        f"time.sleep(2)\n{ends}\nprint(child.wait())\n",
+    )
+    desk.write(
+        "child.py",
+        "import sys, time, reenact\n"
+        "@reenact.tool\ndef beat(number: int) -> int: return number + 1\n"
+        "from pace import BEFORE, BETWEEN\n"
+        "time.sleep(BEFORE)\nbeat(1)\ntime.sleep(BETWEEN)\nbeat(2)\ntime.sleep(60)\n",
+    )
+    paces = {"slower": ("0, 0", "4, 0"), "faster": ("0, 60", "0, 0")}[in_replay]
+    desk.write("pace.py", f"BEFORE, BETWEEN = {paces[0]}\n")
+    live = desk.reenact("run", "--", "python", "parent.py")
+    assert (live.returncode, live.stdout) == (0, "-15\n")
+    assert "replayable: exact" in live.stderr
+    desk.write("pace.py", f"BEFORE, BETWEEN = {paces[1]}\n")
+    done = json.loads(desk.reenact("replay", "last", "--json").stdout)
+    assert (done["result"], done["answered"]) == ("same", {"tool": 2 if in_replay == "slower" else 1}), done
+
+
+@pytest.mark.slow
+def test_a_worker_of_a_pool_comes_as_far_as_it_came(desk: Desk) -> None:
+    desk.write(
+        "agent.py",
+        "import multiprocessing, time, reenact\n"
+        "@reenact.tool\ndef beat(number: int) -> int: return number + 1\n"
+        "from pace import BEFORE\n"
+        "if __name__ != '__main__':\n    time.sleep(BEFORE)\n"
+        "beat(1)\n"
+        "if __name__ == '__main__':\n"
+        "    with multiprocessing.get_context('spawn').Pool(2) as pool:\n"
+        "        time.sleep(2)\n",
+    )
+    desk.write("pace.py", "BEFORE = 0\n")
+    assert "3 tool, 2 chain" in (live := desk.reenact("run", "--", "python", "agent.py").stderr), live
+    assert "replayable: exact" in live
+    desk.write("pace.py", "BEFORE = 4\n")
+    done = json.loads(desk.reenact("replay", "last", "--json").stdout)
+    assert (done["result"], done["answered"]) == ("same", {"tool": 3}), done
+
+
 def test_a_child_that_is_no_python_is_not_started_again(desk: Desk, tmp_path: Path) -> None:
     shell = "import subprocess, reenact\n@reenact.tool\ndef f() -> int: return 1\nf()\n"
     desk.write("agent.py", f"{shell}subprocess.run(['/bin/sh', '-c', 'echo ran >> ran'])\n")

@@ -104,6 +104,10 @@ class Host(Protocol):
         """Hear that this process is a copy of the one that the host was in: what it held open is not its own."""
         ...
 
+    def signals(self, descent: Descent, number: int) -> None:
+        """Hear that this process is about to send a signal to a child."""
+        ...
+
     def left(self, descent: Descent, exit_code: int, *, sent: bool) -> None:
         """Hear how a child ended: negative for the signal that killed it, which this process `sent` or somebody did."""
         ...

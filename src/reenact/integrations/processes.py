@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial, wraps
@@ -32,6 +33,8 @@ _DESCENT, _EAGER, _SENT = "_reenact_descent", "_reenact_eager", "_reenact_sent"
 _WORKERS = {("multiprocessing.pool", "worker"), ("concurrent.futures.process", "_process_worker")}
 """What the processes of pools run: they do nothing of their own, their jobs hang where they were submitted."""
 
+_children: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+"""The objects of child processes, by their process ids."""
 _starting = threading.local()
 """What this thread's process object that starts carries, beside itself: it is unpickled behind the main module."""
 _taken_in: list[str] = []
@@ -139,6 +142,8 @@ def _popen(original: Callable[..., None]) -> Callable[..., None]:
             if handles and len(rest) <= _PASS_FDS and kwargs.get("close_fds", True):
                 kwargs["pass_fds"] = (*kwargs.get("pass_fds", ()), *handles)
             original(self, args, *rest, **kwargs)
+        if child is not None:
+            _children[self.pid] = self
 
     return __init__
 
@@ -222,13 +227,28 @@ def _transport_exited(original: Callable[..., Any]) -> Callable[..., Any]:
     return exited
 
 
-def _sending(original: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(original)
-    def send(self: Any, *args: Any, **kwargs: Any) -> Any:
-        vars(self)[_SENT] = True
-        return original(self, *args, **kwargs)
+def _sending(original: Callable[[int, int], None]) -> Callable[[int, int], None]:
+    """See the signals that go to a child, whichever object of it sends them."""
 
-    return send
+    @wraps(original)
+    def kill(pid: int, number: int, /) -> None:
+        child = _children.get(pid) if number else None
+        if child is not None:
+            _note_signal(child, number)
+        original(pid, number)
+
+    return kill
+
+
+def _note_signal(child: Any, number: int) -> None:
+    try:
+        descent = cast("Descent | None", vars(child).get(_DESCENT))
+        host = children.host()
+        if descent is not None and host is not None:
+            vars(child)[_SENT] = True
+            host.signals(descent, number)
+    except Exception:
+        alarms.pass_on()
 
 
 # multiprocessing
@@ -255,9 +275,10 @@ def _start(original: Callable[..., None]) -> Callable[..., None]:
                 original(self)
         finally:
             _starting.process = None
-        descent, eager = _take_back(self)
-        if descent is not None and eager and (popen := getattr(self, "_popen", None)) is not None:
+        descent, _eager = _take_back(self)
+        if descent is not None and (popen := getattr(self, "_popen", None)) is not None:
             vars(popen)[_DESCENT] = descent
+            _children[popen.pid] = popen
 
     return start
 
@@ -419,8 +440,6 @@ def _install_spawning(patches: PatchSet, module: Any) -> None:
 
 def _install_popen(patches: PatchSet, module: Any) -> None:
     patches.replace(module.Popen, "poll", _poll)
-    if "_send_signal" in vars(module.Popen):
-        patches.replace(module.Popen, "_send_signal", _sending)
 
 
 def _install_executor(patches: PatchSet, module: Any) -> None:
@@ -431,7 +450,7 @@ def _install_executor(patches: PatchSet, module: Any) -> None:
 def _install(patches: PatchSet) -> None:
     patches.replace(subprocess.Popen, "__init__", _popen)
     patches.replace(subprocess.Popen, "_handle_exitstatus", _exit_status)
-    patches.replace(subprocess.Popen, "send_signal", _sending)
+    patches.replace(os, "kill", _sending)
     patches.replace(os, "_exit", _exit)
     for name in ("posix_spawn", "posix_spawnp"):
         if hasattr(os, name):

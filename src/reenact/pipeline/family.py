@@ -24,6 +24,9 @@ class Replaying(Protocol):
     def take_in(self, lane: str) -> None:
         """Play the recorded process that was on `lane`."""
 
+    def before_signal(self, lane: str, number: int) -> None:
+        """Hold a signal back until the child on `lane` is as far as the recorded one was."""
+
     def forked(self) -> None:
         """Renew what a forked process must not share."""
 
@@ -98,6 +101,11 @@ class Family:
         self._runs.forked()
         if self._replaying is not None:
             self._replaying.forked()
+
+    def signals(self, descent: Descent, number: int) -> None:
+        """Let a child that replays come as far as the recorded one."""
+        if self._replaying is not None:
+            self._replaying.before_signal(descent.lane, number)
 
     def left(self, descent: Descent, exit_code: int, *, sent: bool) -> None:
         """Note on the run's root how a child ended that did not end well."""

@@ -49,12 +49,12 @@ class Ledger:
         """Scrubs what an entry says of the program as it runs now: the name of a file, a header of today's."""
         self.halted: Callable[[str], None] = _nothing
         """Hears that the replay stops on this thread, by an entry of that kind."""
-        self._path = path
+        self.path = path
         self._fd = self._opened() if path else None
 
     def _opened(self) -> int:
         """Open the file, out of the way of a program that closes and opens descriptors by number."""
-        fd = os.open(self._path or "", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        fd = os.open(self.path or "", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         return private.high_descriptor(fd)
 
     def note(self, what: str, /, **facts: Any) -> None:

@@ -9,8 +9,6 @@ follows is evidence, but for what `replay.after_divergence` lets go on.
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -65,10 +63,6 @@ TWIN = "reenact.replay.instead_of"
 """The recorded call in whose place a live one stands."""
 _OUTER = frozenset({"LLM", "EMBEDDING", "RERANKER"})
 """Kinds whose function is only a frame around a provider's call when one is recorded inside."""
-_UNTIL_KILLED_S = 1.0
-"""How much longer than when recorded a process that its parent killed waits for that, before it ends by itself."""
-_UNTIL_ENDED_S = 10.0
-"""How long a process that the recording has nothing of waits for its end, before what it asks is a difference."""
 _READY_S, _LOOK_S = 10.0, 0.001
 """How long a tool that runs again waits for the one before it at most, and how often it looks."""
 
@@ -257,8 +251,8 @@ class Replayer:
         self.pacing = Pacing(stubs.pauses, lambda each: self._gates.get(each, self._no_gate), lambda: self._process)
         self._process = process
         """The recorded process whose calls this one makes again."""
-        self._stray = ""
-        """The lane of this process, where the recording holds none on it."""
+        self._stray = self._ended = ""
+        """The lane of this process, where the recording holds none on it, or one that its parent ended."""
         self._lock = locks.lock()
         self._stop_reason: str | None = None
         self._beyond = False
@@ -302,11 +296,15 @@ class Replayer:
         """End this process as the recorded one ended in the middle of this call; the one above may be about to."""
         label = stub.node.label if stub is not None else call.name
         self.ledger.note("killed", call=label, id=stub.node.id if stub is not None else None, signal=number)
-        if after_s > 0:
-            time.sleep(after_s + _UNTIL_KILLED_S)
-        sys.stdout.flush()
-        os.kill(os.getpid(), number)
-        time.sleep(1)  # it is on its way
+        from reenact.replay import child_ends  # few recordings hold such a process
+
+        child_ends.end_in_call(number, after_s)
+
+    def before_signal(self, lane: str, number: int) -> None:
+        """Hear that this process is about to send a signal to its child on `lane`."""
+        from reenact.replay import child_ends  # as above
+
+        child_ends.hold_signal(self.ledger, self.stubs.family, lane, number)
 
     holds = True
     """Ends of pool jobs wait for those before them."""
@@ -317,12 +315,16 @@ class Replayer:
         if self._process not in processes:
             self._process = processes[0] if processes else ""
         self._stray = "" if processes else lane
+        self._ended = lane if processes and self.stubs.family.was_ended(lane) else ""
 
-    def _wait_for_its_end(self, call: Call, lane: str) -> None:
-        """Hold up a process that was ended, when recorded, before it asked for anything: as a pool's workers are."""
-        if self._stray and lane == self._stray and not call.is_structure:
-            self._stray = ""
-            time.sleep(_UNTIL_ENDED_S)
+    def _await_end(self, of: str, call: Call, lane: str) -> str:
+        """Hold up the process on the lane `of`, which was ended before it asked for this; give what lane is left."""
+        if not of or lane != of or call.is_structure:
+            return of
+        from reenact.replay import child_ends  # as above
+
+        child_ends.await_signal()
+        return ""
 
     def forked(self) -> None:
         """Begin afresh with who waits; what was taken before the fork stays taken."""
@@ -371,7 +373,7 @@ class Replayer:
             gate.settled(_at(here_on))
         if self._stop_reason is not None:
             raise Miss(self._stop_reason)
-        self._wait_for_its_end(call, lane)
+        self._stray = self._await_end(self._stray, call, lane)
         asked = question(call, self._redactor)
         here = place.current()
         parent = here.recorded if here is not None else None
@@ -575,6 +577,7 @@ class Replayer:
         return stub
 
     def _unanswered(self, call: Call, asked: Question, source: Source, lane: str, parent: object) -> ReplayPassage:
+        self._ended = self._await_end(self._ended, call, lane)
         if source is Source.RECORDED and (stub := self._onward(call, asked, lane)) is not None:
             if stub is not self.stubs.stubs.get(stub.node.id):
                 (inner := self._recorder.open(call)).annotate(self._marks())

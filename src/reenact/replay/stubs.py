@@ -356,7 +356,7 @@ def sequence_of(node: Node) -> str:
 class Family:
     """The processes of a recording: who they were, and how those that were killed ended."""
 
-    def __init__(self, nodes: Iterable[Node]) -> None:
+    def __init__(self, nodes: Collection[Node]) -> None:
         roots = [node for node in nodes if node.span.attributes.get("reenact.process.root") is True]
         self._on: dict[str, list[str]] = defaultdict(list)
         self._lanes: dict[str, str] = {}
@@ -365,6 +365,7 @@ class Family:
                 self._on[node.lane].append(process_of(node))
                 self._lanes[process_of(node)] = node.lane
         self._ends_by_lane: dict[str, tuple[int, int | None]] = {}
+        self._nodes = nodes
         for node in nodes:
             ends_json = node.span.attributes.get("reenact.children")
             ends = parsed_or_none(ends_json) if isinstance(ends_json, str) else None
@@ -378,6 +379,16 @@ class Family:
     def on(self, lane: str) -> list[str]:
         """Give the recorded processes that stood on a lane: one, but for children of a program that is no Python."""
         return self._on.get(lane, [])
+
+    def was_ended(self, lane: str) -> bool:
+        """Tell whether the process above sent the signal that ended the one on a lane."""
+        return self._ends_by_lane.get(lane, (0, None))[1] is not None
+
+    def calls_before(self, lane: str, number: int) -> set[str]:
+        """List the calls, by their ids, that a process on a lane had made when signal `number` from above ended it."""
+        if not self.was_ended(lane) or self._ends_by_lane[lane][0] != -number:
+            return set()
+        return {node.id for node in self._nodes if process_of(node) in self.on(lane) and not node.call.is_structure}
 
     def killed(self, node: Node) -> tuple[int, float] | None:
         """Say which signal ended a call's process in the middle of it.
