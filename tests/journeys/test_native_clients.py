@@ -19,15 +19,15 @@ CLIENTS = {
     "psycopg2, asynchronous": (
         "import psycopg2; c = psycopg2.connect(f'host=127.0.0.1 port={port} connect_timeout=2', async_=1); c.poll()"
     ),
-    "grpc": "import grpc; grpc.insecure_channel(f'127.0.0.1:{port}').unary_unary('/a/b')(b'', timeout=2)",
+    "grpc": "import grpc; grpc.insecure_channel(f'127.0.0.1:{port}').stream_unary('/a/b')(iter([b'']), timeout=2)",
     "grpc, streamed": (
-        "import grpc; next(grpc.insecure_channel(f'127.0.0.1:{port}').unary_stream('/a/b')(b'', timeout=2))"
+        "import grpc; next(grpc.insecure_channel(f'127.0.0.1:{port}').stream_stream('/a/b')(iter([b'']), timeout=2))"
     ),
     "grpc, asynchronous": (
         "import asyncio, grpc.aio\n"
         "async def main():\n"
         "    async with grpc.aio.insecure_channel(f'127.0.0.1:{port}') as channel:\n"
-        "        await channel.unary_unary('/a/b')(b'', timeout=2)\n"
+        "        await channel.stream_unary('/a/b')(iter([b'']), timeout=2)\n"
         "asyncio.run(main())"
     ),
     "pycurl": "import pycurl; c = pycurl.Curl(); c.setopt(c.URL, f'http://127.0.0.1:{port}/'); c.perform()",

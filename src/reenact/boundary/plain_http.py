@@ -50,10 +50,10 @@ def doorman(host: str | None = None, port: int | None = None) -> Doorman | None:
     here = place.current()
     if (here is not None and here.whole) or not door.is_kept() or telemetry.is_sending():
         return None
-    return None if host is not None and _goes_to_itself(host, port) else door.doorman()
+    return None if host is not None and goes_to_itself(host, port) else door.doorman()
 
 
-def _goes_to_itself(host: str, port: int | None) -> bool:
+def goes_to_itself(host: str, port: int | None) -> bool:
     """Tell whether a program that is replayed as a whole talks to a server of its own, which answers there as well.
 
     Of a unit that came in nothing but itself is replayed.

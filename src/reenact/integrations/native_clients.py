@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from reenact.boundary.touches import CHILD, NATIVE
 from reenact.contracts.integration import Integration, PatchSet
-from reenact.values import alarms
 
 _Target = Callable[[tuple[Any, ...], dict[str, Any]], str | None]
 """Says of the arguments of a call what it reaches; None where that is nothing outside."""
@@ -48,18 +47,6 @@ def _text(value: Any) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
-def _channel(args: tuple[Any, ...], _kwargs: dict[str, Any]) -> str:
-    """Give the target of the channel that a gRPC method was made for."""
-    channel: Any = getattr(args[0], "_channel", None)
-    target: Any = getattr(channel, "target", None)
-    try:
-        address = target() if callable(target) else target
-    except Exception:  # it is named without its target
-        alarms.pass_on()
-        return ""
-    return address.decode(errors="replace") if isinstance(address, bytes) else str(address or "")
-
-
 def _after(*names: str) -> _Target:
     """Give the first named argument that a call has."""
 
@@ -73,21 +60,6 @@ _CUTS: Final[dict[str, tuple[tuple[str, str, _Target], ...]]] = {
     "MySQLdb": (("", "connect", _after("host")), ("", "Connect", _after("host"))),
     "pyodbc": (("", "connect", _nothing_more),),
     "duckdb": (("", "connect", _file),),
-    "grpc._channel": tuple(
-        (f"_{kind}MultiCallable", name, _channel)
-        for kind, names in (
-            ("UnaryUnary", ("_blocking", "future")),
-            ("SingleThreadedUnaryStream", ("__call__",)),
-            ("UnaryStream", ("__call__",)),
-            ("StreamUnary", ("_blocking", "future")),
-            ("StreamStream", ("__call__",)),
-        )
-        for name in names
-    ),
-    "grpc.aio._channel": tuple(
-        (f"{kind}MultiCallable", "__call__", _channel)
-        for kind in ("UnaryUnary", "UnaryStream", "StreamUnary", "StreamStream")
-    ),
     "pycurl": (("Curl", "perform", _nothing_more), ("CurlMulti", "perform", _nothing_more)),
     "curl_cffi.curl": (("Curl", "perform", _nothing_more),),
     "uvloop": (

@@ -36,6 +36,9 @@ CHILD: Final = "reenact:child"
 DATABASE: Final = "reenact:database"
 """The function of a call that is a question to a database or a cache (`values.query`)."""
 
+GRPC: Final = "grpc://"
+"""How the address of a call over gRPC begins."""
+
 MCP: Final = "reenact:mcp:"
 """How the function of a call begins that is a message to an MCP server; behind it stands how the server is named."""
 
@@ -170,11 +173,11 @@ class Call:
 
     @property
     def word(self) -> str:
-        """What people are told it is: its kind; else `http`, `child`, `database`, `mcp`."""
+        """What people are told it is: its kind; else `http`, `grpc`, `child`, `database`, `mcp`."""
         if self.kind != "UNKNOWN":
             return self.kind.lower()
         if isinstance(self.request, HttpRequest):
-            return "http"
+            return "grpc" if self.request.url.startswith(GRPC) else "http"
         return "child" if self.is_child else "database" if self.is_query else "mcp" if self.is_mcp else "unknown"
 
 

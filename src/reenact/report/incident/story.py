@@ -30,6 +30,7 @@ _KINDS = {
     "embedding": "embedding",
     "reranker": "reranking",
     "http": "HTTP call",
+    "grpc": "gRPC call",
     "child": "program",
 }
 
