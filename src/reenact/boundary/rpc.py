@@ -26,7 +26,7 @@ from reenact.boundary.touches import NATIVE
 from reenact.contracts.doorman import Passage
 from reenact.values import alarms, typed
 from reenact.values.call import GRPC, Body, Call, CallKind, ExceptionRecord, HttpRequest
-from reenact.values.json import Json
+from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
 
 OK: Final = 200
@@ -36,6 +36,8 @@ _BINARY: Final = "-bin"
 """How the name of metadata ends that is bytes (gRPC over HTTP2, "Custom-Metadata")."""
 _PORT: Final = 443
 _STATUS_FIELDS: Final = 6
+_DATABASES: Final = {"qdrant": "qdrant", "milvus": "milvus"}
+"""The packages of methods that are a database's, with OpenTelemetry's `db.system.name`."""
 
 Metadata = list[tuple[str, Any]]
 
@@ -160,8 +162,18 @@ def _call(method: Method, request: Any, host: str, port: int) -> Call | None:
     url = _url(host, port) + method.path
     asked = HttpRequest(shape=PLAIN_HTTP, method="POST", url=url, body=body)
     name = method.path.removeprefix("/")
-    attributes: dict[str, Json] = {"rpc.system.name": "grpc", "rpc.method": name}
+    attributes: dict[str, Json] = {"rpc.system.name": "grpc", "rpc.method": name, **_of_a_database(name, body)}
     return Call(kind=CallKind.UNKNOWN, name=name, request=asked, attributes=attributes)
+
+
+def _of_a_database(name: str, body: Body) -> dict[str, Json]:
+    """Say what OpenTelemetry says of a call of a database, where the method is one's."""
+    system = _DATABASES.get(name.partition(".")[0])
+    if system is None:
+        return {}
+    attributes: dict[str, Json] = {"db.system.name": system, "db.operation.name": name.rpartition("/")[2]}
+    collection = as_object(parsed_or_none(body.data)).get("collection_name")
+    return {**attributes, "db.collection.name": collection} if isinstance(collection, str) else attributes
 
 
 def spell_message(method: Method, data: bytes) -> bytes:
