@@ -154,11 +154,11 @@ def killed(
     hung = 0
     with serving(Provider) as provider, serving(collector) as port:
         fixed: dict[str, Any] = {"provider": provider, "collector": port, "store": str(folder / "store")}
-        pace = slowly
+        pace = float(slowly)
         for trial in range(lives):
             if trial == 0 or (ours and trial % MEASURED_EVERY == 0):  # again, since others may be at work by now
                 took = min(_a_life(begin, folder, fixed) for _ in range(2))  # the first may wait for the template
-                pace = max(slowly, min(4, int(took / A_LIFE_S)))
+                pace = max(slowly, min(4, took / A_LIFE_S))
                 collected.clear()
             order = {
                 **fixed,

@@ -402,10 +402,13 @@ print(os.waitpid(pid, 0)[1])
     desk.write("agent.py", BEGIN + lines)
     recorded = desk.reenact("run", "--", "python", "agent.py")
     assert "replayable: partial" in recorded.stderr
+    assert "took the place of a process" in recorded.stderr
     before = starts(tally)
     code, told, _ = replayed(desk)
     assert (code, told["result"]) == (125, "unjudged")
-    assert "took the place of a process" in told["why"]
+    assert re.search(
+        r"^child process '\S*tally' at \S*agent\.py:\d+ was refused, and the recorded run did it", told["why"]
+    )
     assert starts(tally) == before
 
 
