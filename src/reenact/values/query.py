@@ -227,5 +227,7 @@ def facts(answer: Json) -> dict[str, Json]:
         attributes["db.response.returned_rows"] = sum(len(as_list(each.get("rows"))) for each in results)
     failed = next((as_object(each["error"]) for each in results if "error" in each), None)
     if failed is not None:
-        attributes["db.response.status_code"] = attributes["error.type"] = as_text(failed.get("sqlstate"))
+        attributes["db.response.status_code"] = attributes["error.type"] = as_text(
+            failed.get("code") or failed.get("sqlstate")
+        )
     return attributes
