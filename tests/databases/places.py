@@ -1,4 +1,4 @@
-"""A Postgres and a Redis of a test's own, and what they say was done to them."""
+"""A Postgres, a MariaDB and a Redis of a test's own, and what they say was done to them."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from pathlib import Path
 from escapes.servers import free_port, meets, redis_server
 
 LIMIT_S = 30
+MARIADB = ("mariadbd", "mariadb-install-db")
 
 
 @dataclass
@@ -30,6 +31,7 @@ class Places:
     environ: dict[str, str] = field(default_factory=dict[str, str])
     running: list[subprocess.Popen[bytes]] = field(default_factory=list[subprocess.Popen[bytes]])
     log: Path | None = None
+    mysql_log: Path | None = None
     redis_port: int = 0
     chroma_port: int = 0
     stand_ins: dict[str, int] = field(default_factory=dict[str, int])
@@ -42,6 +44,10 @@ class Places:
             text = self.log.read_text(errors="replace")
             found |= {"sessions": text.count("connection authorized"), "statements": text.count("statement:")}
             found["executed"] = text.count("execute ")
+        if self.mysql_log is not None:
+            lines = self.mysql_log.read_text(errors="replace").splitlines()
+            found["mysql sessions"] = sum("Connect\t" in line for line in lines)
+            found["mysql statements"] = sum("Query\t" in line for line in lines)
         if self.redis_port:
             with socket.create_connection(("127.0.0.1", self.redis_port)) as met:
                 met.sendall(b"INFO stats\r\n")
@@ -78,6 +84,7 @@ def servers() -> Generator[Places]:
         folder.chmod(0o755)
         stack.callback(places.stop)
         _postgres(folder / "pg", places)
+        _mysql(folder / "mysql", places)
         _redis(folder / "redis", places)
         _mongo(folder / "mongo", places)
         _chroma(folder / "chroma", places)
@@ -114,6 +121,28 @@ def _postgres(folder: Path, places: Places) -> None:
         if time.monotonic() > ends:
             raise TimeoutError("Postgres has started and answers nothing")
         time.sleep(0.1)
+
+
+def _mysql(folder: Path, places: Places) -> None:
+    """Start MariaDB, which is what Debian has of MySQL (mariadb-server-core)."""
+    found, making = (shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin") for name in MARIADB)
+    if found is None or making is None:
+        return
+    folder.mkdir(mode=0o755)
+    root = os.getuid() == 0
+    shutil.chown(folder, "nobody") if root else None
+    own = ["--no-defaults", f"--datadir={folder / 'data'}", *(["--user=nobody"] if root else [])]
+    made = [making, *own, "--auth-root-authentication-method=normal", "--skip-test-db"]
+    subprocess.run(made, check=True, capture_output=True, cwd=folder)
+    users = folder / "users.sql"
+    users.write_text("CREATE DATABASE shop;\nCREATE USER u@'%';\nGRANT ALL ON *.* TO u@'%';\n")
+    port, places.mysql_log = free_port(), folder / "general.log"
+    told = [f"--socket={folder / 'sock'}", f"--port={port}", "--bind-address=127.0.0.1", f"--pid-file={folder / 'pid'}"]
+    told += ["--skip-name-resolve", f"--init-file={users}", "--general-log", f"--general-log-file={places.mysql_log}"]
+    with (folder.parent / "mariadb.log").open("wb") as log:
+        places.running.append(subprocess.Popen([found, *own, *told], stdout=log, stderr=log, cwd=folder))
+    assert meets(("127.0.0.1", port))
+    places.environ["MYSQL_PORT"] = str(port)
 
 
 def _redis(folder: Path, places: Places) -> None:

@@ -14,6 +14,7 @@ from reenact.contracts.integration import Integration
 from reenact.discover import members
 
 CLIENTS = {
+    "aiomysql": "aiomysql",
     "asyncpg": "asyncpg",
     "chromadb": "chromadb",
     "elasticsearch": "elasticsearch",
@@ -21,6 +22,7 @@ CLIENTS = {
     "psycopg": "psycopg",
     "psycopg2": "psycopg2",
     "pymongo": "pymongo",
+    "pymysql": "pymysql",
     "qdrant": "qdrant_client",
     "redis": "redis",
 }

@@ -24,6 +24,9 @@ ROWS = {
     "psycopg2": ("psycopg2", "PG_PORT", ()),
     "asyncpg": ("asyncpg", "PG_PORT", ()),
     "asyncpg, uvloop": ("asyncpg uvloop", "PG_PORT", ("uv",)),
+    "pymysql": ("pymysql", "MYSQL_PORT", ()),
+    "aiomysql": ("aiomysql", "MYSQL_PORT", ()),
+    "aiomysql, uvloop": ("aiomysql uvloop", "MYSQL_PORT", ("uv",)),
     "redis": ("redis", "REDIS_PORT", ()),
     "redis, uvloop": ("redis uvloop", "REDIS_PORT", ("uv",)),
     "pymongo": ("pymongo nx_27017", "MONGO_PORT", ()),
@@ -33,6 +36,8 @@ ROWS = {
     "qdrant": ("qdrant_client", "QDRANT_PORT", ()),
     "sqlalchemy, psycopg": ("sqlalchemy psycopg", "PG_PORT", ("psycopg",)),
     "sqlalchemy, psycopg2": ("sqlalchemy psycopg2", "PG_PORT", ("psycopg2",)),
+    "sqlalchemy_mysql, pymysql": ("sqlalchemy pymysql", "MYSQL_PORT", ("pymysql",)),
+    "sqlalchemy_mysql, aiomysql": ("sqlalchemy aiomysql", "MYSQL_PORT", ("aiomysql",)),
 }
 """What a row of the matrix needs, the server it asks, and the words of its program."""
 GOLDEN = Path(__file__).resolve().parent.parent / "golden" / "databases"
@@ -84,7 +89,7 @@ def replayed(row: Recorded) -> str:
 def test_the_matrix(recorded: tuple[dict[str, Recorded], Places]) -> None:
     rows, places = recorded
     if not rows:
-        pytest.skip("no server of Postgres or Redis, or none of their clients, is here")
+        pytest.skip("no server of Postgres, MariaDB or Redis, or none of their clients, is here")
     assert {name: row.grade for name, row in rows.items()} == dict.fromkeys(rows, "exact")
     assert [name for name, row in rows.items() if row.queries < 30] == []
     before = places.done()

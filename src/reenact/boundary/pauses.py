@@ -149,11 +149,15 @@ class Waiting:
         if pace is not None and turn is not None:
             pace.wait(turn, self._lane)
 
-    async def over_async(self, done: tuple[int, ...] | None = None) -> None:
-        """Go on likewise, without blocking the loop."""
+    async def in_turn_async(self) -> None:
+        """Wait for that likewise, without blocking the loop."""
         pace, turn = _STATE.pace, self._turn
         if pace is not None and turn is not None:
             await pace.wait_async(turn, self._lane)
+
+    async def over_async(self, done: tuple[int, ...] | None = None) -> None:
+        """Go on likewise, without blocking the loop."""
+        await self.in_turn_async()
         self._note(done=done)
 
     def cut_short(self) -> None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any, Final, cast
 
-from reenact.boundary import databases, door, mysql_questions, mysql_results
+from reenact.boundary import databases, door, mysql_questions, mysql_results, pauses
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.touches import NATIVE
 from reenact.contracts.integration import Integration, PatchSet
@@ -254,6 +254,32 @@ def _stand_in(connection: Any, query: Query, answer: Json) -> None:
     mysql_questions.remember(connection, databases.MadeConnection(query, answer))
 
 
+# pools
+
+
+def _acquire(original: Any) -> Any:
+    """Make a cut of what takes a connection out of a pool: who waits gets one in its recorded place among the answers.
+
+    The connections are alike, and who waits for the pool's lock in which turn of the loop differs by a moment.
+    """
+
+    @wraps(original)
+    async def _acquire(self: Any) -> Any:
+        if not pauses.is_on():
+            return await original(self)
+        waiting = pauses.Waiting()
+        try:
+            await waiting.in_turn_async()
+            connection = await original(self)
+        except BaseException:
+            waiting.cut_short()
+            raise
+        waiting.ended(late=True)
+        return connection
+
+    return _acquire
+
+
 def _cut(patches: PatchSet, kind: Any, cuts: Mapping[str, Any]) -> None:
     for name, make in cuts.items():
         if name in cast("dict[str, Any]", vars(kind)):
@@ -272,13 +298,17 @@ def _install(patches: PatchSet) -> None:
         cuts = {"execute": _execute, "_escape_args": _escape_args, "_do_execute_many": _do_execute_many}
         _cut(patches, module.Cursor, cuts)
 
+    def cut_pools(module: Any) -> None:
+        _cut(patches, module.Pool, {"_acquire": _acquire})
+
     patches.when_imported("aiomysql.connection", cut_connections)
     patches.when_imported("aiomysql.cursors", cut_cursors)
+    patches.when_imported("aiomysql.pool", cut_pools)
 
 
 INTEGRATION = Integration(
     name="aiomysql_connections",
     libraries=("aiomysql",),
     install=_install,
-    hooks=("aiomysql.connection", "aiomysql.cursors"),
+    hooks=("aiomysql.connection", "aiomysql.cursors", "aiomysql.pool"),
 )
