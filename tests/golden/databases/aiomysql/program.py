@@ -3,11 +3,13 @@ import datetime as dt
 import json
 import os
 import sys
+import warnings
 from decimal import Decimal
 
 import aiomysql
 import pymysql
 
+warnings.simplefilter("ignore")  # the client makes one of each that the server has
 WHERE = {"host": "127.0.0.1", "port": int(os.environ.get("MYSQL_PORT", "3306")), "user": "u", "db": "shop"}
 
 
