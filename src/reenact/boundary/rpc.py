@@ -21,6 +21,7 @@ from typing import Any, Final, cast
 from urllib.parse import unquote
 
 from reenact.boundary import place, plain_http, protobuf_json
+from reenact.boundary.forgiving import forgive
 from reenact.boundary.question import PLAIN_HTTP
 from reenact.boundary.touches import NATIVE
 from reenact.contracts.doorman import Passage
@@ -90,6 +91,15 @@ def target_of(channel: Any) -> str:
     return text(target() if callable(target) else target)
 
 
+def method_of(channel: Any, path: Any, serialize: Any, deserialize: Any) -> Method | None:
+    """Give a method of a channel; None where it cannot be told."""
+    try:
+        return Method(path=text(path), target=target_of(channel), serialize=serialize, deserialize=deserialize)
+    except Exception:
+        forgive("rpc.method")
+        return None
+
+
 def text(value: Any) -> str:
     """Give text that may be bytes, or None."""
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value or "")
@@ -111,25 +121,42 @@ def _address(target: str) -> tuple[str, int]:
 
 def reach(target: str) -> None:
     """Say, as a client in native code does, that something goes out which nobody records."""
-    host, port = _address(target)
-    if not plain_http.goes_to_itself(host, port):
+    try:
+        stays_within = plain_http.goes_to_itself(*_address(target))
+    except Exception:  # it is said then
+        forgive("rpc.reach")
+        stays_within = False
+    if not stays_within:
         sys.audit(NATIVE, "grpc", target, False)
 
 
-def reach_unless_recorded(target: str) -> None:
-    """Say it, unless a call that is recorded does so."""
-    here = place.current()
-    if here is None or not here.whole:
+def reach_over(channel: Any) -> None:
+    """Say it of a channel of the library's core, unless a call that is recorded does so."""
+    try:
+        here = place.current()
+        target = None if here is not None and here.whole else target_of(channel)
+    except Exception:
+        forgive("rpc.reach_over")
+        target = ""
+    if target is not None:
         reach(target)
 
 
 def opened(method: Method, request: Any) -> Passage | None:
     """Let a call in; None where it goes straight through, which is said."""
-    host, port = _address(method.target)
-    doorman = plain_http.doorman(host, port)
-    call = None if doorman is None else _call(method, request, host, port)
+    return _let_in(method.target, lambda host, port: _call(method, request, host, port))
+
+
+def _let_in(target: str, make: Callable[[str, int], Call]) -> Passage | None:
+    try:
+        host, port = _address(target)
+        doorman = plain_http.doorman(host, port)
+        call = None if doorman is None else make(host, port)
+    except Exception:  # our failure is never the agent's, nor is a request that its client will refuse
+        forgive("rpc.call")
+        doorman = call = None
     if doorman is None or call is None:
-        reach(method.target)
+        reach(target)
         return None
     return plain_http.opened(doorman, call)
 
@@ -141,24 +168,18 @@ def _url(host: str, port: int) -> str:
 
 def connecting(target: str) -> Passage | None:
     """Let a wait for a connection in; None where it goes straight through, which is said."""
-    host, port = _address(target)
-    doorman = plain_http.doorman(host, port)
-    if doorman is None:
-        reach(target)
-        return None
+    return _let_in(target, _connects)
+
+
+def _connects(host: str, port: int) -> Call:
     asked = HttpRequest(shape=PLAIN_HTTP, method="CONNECT", url=_url(host, port), body=Body(b""))
     attributes: dict[str, Json] = {"rpc.system.name": "grpc"}
-    call = Call(kind=CallKind.UNKNOWN, name=f"CONNECT {host}", request=asked, attributes=attributes)
-    return plain_http.opened(doorman, call)
+    return Call(kind=CallKind.UNKNOWN, name=f"CONNECT {host}", request=asked, attributes=attributes)
 
 
-def _call(method: Method, request: Any, host: str, port: int) -> Call | None:
-    try:
-        data = request if method.serialize is None else method.serialize(request)
-        body = Body(protobuf_json.encode(data, protobuf_json.message_class(request)))
-    except Exception:  # a request of the agent's own making, which its client will refuse
-        alarms.pass_on()
-        return None
+def _call(method: Method, request: Any, host: str, port: int) -> Call:
+    data = request if method.serialize is None else method.serialize(request)
+    body = Body(protobuf_json.encode(data, protobuf_json.message_class(request)))
     url = _url(host, port) + method.path
     asked = HttpRequest(shape=PLAIN_HTTP, method="POST", url=url, body=body)
     name = method.path.removeprefix("/")

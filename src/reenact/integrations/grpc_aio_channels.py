@@ -176,9 +176,13 @@ class StreamCall(_Watched):
         self._end(StreamEnd.FINISHED, trailing=trailing)
 
     def _end(self, end: StreamEnd, error: BaseException | None = None, trailing: Any = None) -> None:
-        if self._open:
-            self._open = False
+        if not self._open:
+            return
+        self._open = False
+        try:
             self._passage.ended(end, None if error is None else _written(error), rpc.spell_end(trailing))
+        except Exception:
+            forgive("grpc_aio.end")
 
     def cancel(self) -> Any:
         """Cancel the call: nobody reads on."""
@@ -369,14 +373,10 @@ def _cut_calls(live: type[UnaryCall | StreamCall], recorded: type[_Recorded]) ->
         def call(*args: Any, **kwargs: Any) -> Any:
             bound = signature.bind(*args, **kwargs)
             given = bound.arguments
-            method = rpc.Method(
-                path=rpc.text(given["method"]),
-                target=rpc.target_of(given["channel"]),
-                serialize=given.get("request_serializer"),
-                deserialize=given.get("response_deserializer"),
-            )
-            passage = rpc.opened(method, given["request"])
-            if passage is None:
+            serializers = given.get("request_serializer"), given.get("response_deserializer")
+            method = rpc.method_of(given["channel"], given["method"], *serializers)
+            passage = None if method is None else rpc.opened(method, given["request"])
+            if method is None or passage is None:
                 return original(*args, **kwargs)
             if passage.answer is not None:
                 return recorded(passage, method)
@@ -396,7 +396,7 @@ def _cut_reaching(original: Any) -> Any:
 
     @wraps(original, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
-        rpc.reach(rpc.target_of(signature.bind(*args, **kwargs).arguments["channel"]))
+        rpc.reach_over(signature.bind(*args, **kwargs).arguments["channel"])
         return original(*args, **kwargs)
 
     return call
@@ -439,7 +439,7 @@ def _cut_state(original: Any) -> Any:
     @wraps(original)
     def get_state(self: Any, *args: Any, **kwargs: Any) -> Any:
         if any((*args, *kwargs.values())):
-            rpc.reach_unless_recorded(rpc.target_of(self._channel))
+            rpc.reach_over(self._channel)
         return original(self, *args, **kwargs)
 
     return get_state

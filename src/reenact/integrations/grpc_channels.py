@@ -523,12 +523,9 @@ def _cut_method(kind: type[UnaryMethod | StreamMethod]) -> Callable[[Any], Any]:
             *args: Any,
             **kwargs: Any,
         ) -> Any:
-            about = rpc.Method(
-                path=rpc.text(method),
-                target=rpc.target_of(self._channel),
-                serialize=request_serializer,
-                deserialize=response_deserializer,
-            )
+            about = rpc.method_of(self._channel, method, request_serializer, response_deserializer)
+            if about is None:
+                return original(self, method, request_serializer, response_deserializer, *args, **kwargs)
 
             def both(data: bytes) -> Any:
                 value = about.value(data)
@@ -631,7 +628,7 @@ def _cut_subscription(original: Any) -> Any:
     @wraps(original)
     def subscribe(self: Any, callback: Any, *args: Any, **kwargs: Any) -> Any:
         if any((*args, *kwargs.values())):
-            rpc.reach_unless_recorded(rpc.target_of(self._channel))
+            rpc.reach_over(self._channel)
         return original(self, callback, *args, **kwargs)
 
     return subscribe
@@ -640,26 +637,26 @@ def _cut_subscription(original: Any) -> Any:
 class _Reaching:
     """A method to which the program streams: it says that it goes out."""
 
-    def __init__(self, inner: Any, target: str) -> None:
-        self._inner, self._target = inner, target
+    def __init__(self, inner: Any, channel: Any) -> None:
+        self._inner, self._channel = inner, channel
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        rpc.reach(self._target)
+        rpc.reach_over(self._channel)
         return self._inner(*args, **kwargs)
 
     def with_call(self, *args: Any, **kwargs: Any) -> Any:
-        rpc.reach(self._target)
+        rpc.reach_over(self._channel)
         return self._inner.with_call(*args, **kwargs)
 
     def future(self, *args: Any, **kwargs: Any) -> Any:
-        rpc.reach(self._target)
+        rpc.reach_over(self._channel)
         return self._inner.future(*args, **kwargs)
 
 
 def _cut_stream(original: Any) -> Any:
     @wraps(original)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return _Reaching(original(self, *args, **kwargs), rpc.target_of(self._channel))
+        return _Reaching(original(self, *args, **kwargs), self._channel)
 
     return method
 
