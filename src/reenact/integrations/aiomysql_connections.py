@@ -250,7 +250,7 @@ def _stand_in(connection: Any, query: Query, answer: Json) -> None:
     about = mysql_results.first_result(answer, connection.close)
     mysql_results.tell(connection, _TOLD, about)
     connection._reader = connection._writer = mysql_questions.Nowhere()  # noqa: SLF001 - as it does itself, here and below
-    connection._next_seq_id, connection.connected_time = 0, connection._loop.time()  # noqa: SLF001
+    connection._next_seq_id, connection.connected_time = 0, connection._loop.time()  # noqa: SLF001 - as above
     mysql_questions.remember(connection, databases.MadeConnection(query, answer))
 
 

@@ -255,14 +255,14 @@ def _about(connection: Any) -> dict[str, Json]:
 
 def _stand_in(connection: Any, query: Query, answer: Json) -> None:
     connection._closed = False  # noqa: SLF001 - as the connection does itself, here and below
-    about = mysql_results.first_result(answer, connection._force_close)  # noqa: SLF001
+    about = mysql_results.first_result(answer, connection._force_close)  # noqa: SLF001 - as above
     mysql_results.tell(connection, _TOLD, about)
     for name in ("user", "db"):
         value = getattr(connection, name)
         if isinstance(value, str):
             setattr(connection, name, value.encode(connection.encoding))
-    connection._sock = connection._rfile = mysql_questions.Nowhere()  # noqa: SLF001
-    connection._current_timeout, connection._next_seq_id = connection._read_timeout, 0  # noqa: SLF001
+    connection._sock = connection._rfile = mysql_questions.Nowhere()  # noqa: SLF001 - as above
+    connection._current_timeout, connection._next_seq_id = connection._read_timeout, 0  # noqa: SLF001 - as above
     mysql_questions.remember(connection, databases.MadeConnection(query, answer))
 
 
