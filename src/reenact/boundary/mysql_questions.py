@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
@@ -93,18 +93,36 @@ def handshake_for(connection: Any, query: Query) -> databases.MadeConnection | N
     return None if query.operation == CONNECT else handshake_of(connection)
 
 
-def remember(connection: Any, handshake: databases.MadeConnection | str | None) -> None:
+def remember(connection: Any, handshake: databases.MadeConnection | None) -> None:
     """Keep how a connection was made."""
     databases.client_attributes(connection)[_SEEN] = handshake
 
 
-def making(connection: Any) -> None:
+def begin_making(connection: Any) -> None:
     """Keep that a connection is being made."""
-    remember(connection, _MAKING)
+    databases.client_attributes(connection)[_SEEN] = _MAKING
 
 
-def connecting(connection: Any) -> Query:
-    """Ask for a connection; what the program has it set up with is part of that."""
+def keep_handshake(connection: Any, query: Query, about: Callable[[], Json]) -> None:
+    """Keep that it was made, and what is known of its server."""
+    try:
+        remember(connection, databases.MadeConnection(query, about()))
+    except Exception:
+        remember(connection, None)
+        forgive("mysql.handshake")
+
+
+def connecting(connection: Any) -> Query | None:
+    """Ask for a connection; None where nobody can tell which."""
+    try:
+        return _connecting(connection)
+    except Exception:  # our failure is never the agent's
+        forgive("mysql.connecting")
+        return None
+
+
+def _connecting(connection: Any) -> Query:
+    """Give the question; what the program has the connection set up with is part of it."""
     server, namespace = _where(connection)
     asked: dict[str, Json] = {
         name: str(value)
@@ -117,7 +135,7 @@ def connecting(connection: Any) -> Query:
 def _where(connection: Any) -> tuple[str, str]:
     path, database = connection.unix_socket, connection.db
     server = str(path) if path else databases.server_of(connection.host, connection.port)
-    return server, database.decode() if isinstance(database, bytes) else str(database or "")
+    return server, database.decode("utf-8", "replace") if isinstance(database, bytes) else str(database or "")
 
 
 # statements
@@ -268,17 +286,21 @@ def is_waiting(connection: Any) -> bool:
     return databases.client_attributes(connection).get(_SENT) is not None
 
 
-def waiting(connection: Any) -> Query:
+def waiting(connection: Any) -> Query | None:
     """Take the question whose reply is read now; of a further result of a statement one of its own."""
     query: Query | None = databases.client_attributes(connection).pop(_SENT, None)
-    return question(connection, "next", _text(connection)) if query is None else query
+    return _further(connection, "next") if query is None else query
 
 
-def fetch(connection: Any, size: int) -> Query:
+def fetch(connection: Any, size: int) -> Query | None:
     """Ask for so many rows of the statement that was sent last."""
-    return question(connection, "fetch", _text(connection), [size])
+    return _further(connection, "fetch", [size])
 
 
-def _text(connection: Any) -> str:
+def _further(connection: Any, operation: str, parameters: Json = None) -> Query | None:
     text: str = databases.client_attributes(connection).get(_TEXT, "")
-    return text
+    try:
+        return question(connection, operation, text, parameters)
+    except Exception:  # our failure is never the agent's
+        forgive("mysql.question")
+        return None

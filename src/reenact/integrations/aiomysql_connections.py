@@ -89,6 +89,8 @@ def _execute_command(original: Any) -> Any:
 def _read_packet(original: Any) -> Any:
     async def answering(connection: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         query = mysql_questions.waiting(connection)
+        if query is None:
+            return await original(connection, *args, **kwargs)
         if mysql_questions.is_stand_in(connection):
             return mysql_results.native_packet(await _answered(connection, query))
         return await _witnessed(
@@ -114,6 +116,8 @@ def _reads(operation: str) -> Callable[[Any], Any]:
             if connection is None or not mysql_questions.is_watched(connection):
                 return await original(self)
             query = mysql_questions.waiting(connection)
+            if query is None:
+                return await original(self)
             if operation:
                 query = replace(query, operation=f"{query.operation}, {operation}")
             if mysql_questions.is_stand_in(connection):
@@ -143,7 +147,9 @@ def _next_row(original: Any) -> Any:
 async def _read_ahead(result: Any, ahead: mysql_results.RowsAhead, read: Callable[[Any], Awaitable[Any]]) -> None:
     connection = ahead.connection
     query = mysql_questions.fetch(connection, ahead.size)
-    if mysql_questions.is_stand_in(connection):
+    if query is None:
+        ahead.rows.extend(await mysql_results.read_batch_async(result, ahead, read))
+    elif mysql_questions.is_stand_in(connection):
         with ahead.lost(result):
             ahead.take(await _answered(connection, query))
     else:
@@ -225,18 +231,20 @@ def _connect(original: Any) -> Any:
         if not door.is_kept():
             return await original(self)
         query = mysql_questions.connecting(self)
+        if query is None:
+            return await original(self)
         if door.is_strict():
             passage = databases.opened(query)
             if passage is None or passage.answer is None:
                 return await original(self)
             return _stand_in(self, query, await databases.answer_async(passage))
-        mysql_questions.making(self)
-        handshake: databases.MadeConnection | None = None
+        mysql_questions.begin_making(self)
         try:
             await _witnessed(self, query, lambda: original(self), lambda _: _about(self))
-            handshake = databases.MadeConnection(query, {"results": [_about(self)]})
-        finally:
-            mysql_questions.remember(self, handshake)
+        except BaseException:
+            mysql_questions.remember(self, None)
+            raise
+        mysql_questions.keep_handshake(self, query, lambda: {"results": [_about(self)]})
         return None
 
     return _connect

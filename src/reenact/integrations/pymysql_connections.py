@@ -118,6 +118,8 @@ def _read_packet(original: Any) -> Any:
         if not mysql_questions.is_waiting(self):
             return original(self, *args, **kwargs)
         query = mysql_questions.waiting(self)
+        if query is None:
+            return original(self, *args, **kwargs)
         if mysql_questions.is_stand_in(self):
             return mysql_results.native_packet(_answered(self, query))
         return _witnessed(self, query, lambda: original(self, *args, **kwargs), mysql_results.packet_json)
@@ -135,6 +137,8 @@ def _reads(operation: str) -> Callable[[Any], Any]:
             if connection is None or not mysql_questions.is_watched(connection):
                 return original(self)
             query = mysql_questions.waiting(connection)
+            if query is None:
+                return original(self)
             if operation:
                 query = replace(query, operation=f"{query.operation}, {operation}")
             if mysql_questions.is_stand_in(connection):
@@ -164,7 +168,9 @@ def _next_row(original: Any) -> Any:
 def _read_ahead(result: Any, ahead: mysql_results.RowsAhead, read: Callable[[Any], Any]) -> None:
     connection = ahead.connection
     query = mysql_questions.fetch(connection, ahead.size)
-    if mysql_questions.is_stand_in(connection):
+    if query is None:
+        ahead.rows.extend(mysql_results.read_batch(result, ahead, read))
+    elif mysql_questions.is_stand_in(connection):
         with ahead.lost(result):
             ahead.take(_answered(connection, query))
     else:
@@ -232,18 +238,20 @@ def _connect(original: Any) -> Any:
         if not door.is_kept():
             return original(self, *args, **kwargs)
         query = mysql_questions.connecting(self)
+        if query is None:
+            return original(self, *args, **kwargs)
         if door.is_strict():
             passage = databases.opened(query)
             if passage is None or passage.answer is None:
                 return original(self, *args, **kwargs)
             return _stand_in(self, query, databases.answer(passage))
-        mysql_questions.making(self)
-        handshake: databases.MadeConnection | None = None
+        mysql_questions.begin_making(self)
         try:
             _witnessed(self, query, lambda: original(self, *args, **kwargs), lambda _: _about(self))
-            handshake = databases.MadeConnection(query, {"results": [_about(self)]})
-        finally:
-            mysql_questions.remember(self, handshake)
+        except BaseException:
+            mysql_questions.remember(self, None)
+            raise
+        mysql_questions.keep_handshake(self, query, lambda: {"results": [_about(self)]})
         return None
 
     return connect
