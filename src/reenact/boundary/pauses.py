@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import queue
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import wraps
 from types import FrameType
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
@@ -309,3 +310,26 @@ def hand_over(frame: FrameType | None) -> None:
             Waiting().over()
     except Exception:
         forgive("pauses.hand_over")
+
+
+def in_turns(original: Callable[..., Awaitable[T]]) -> Callable[..., Awaitable[T]]:
+    """Make a cut of what takes a connection out of a pool: who waits gets one in its recorded place among the answers.
+
+    The connections are alike, and who waits for the pool's lock in which turn of the loop differs by a moment.
+    """
+
+    @wraps(original)
+    async def acquire(*args: Any, **kwargs: Any) -> T:
+        if not is_on():
+            return await original(*args, **kwargs)
+        waiting = Waiting()
+        try:
+            await waiting.in_turn_async()
+            connection = await original(*args, **kwargs)
+        except BaseException:
+            waiting.cut_short()
+            raise
+        waiting.ended(late=True)
+        return connection
+
+    return acquire

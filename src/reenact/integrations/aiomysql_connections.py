@@ -262,32 +262,6 @@ def _stand_in(connection: Any, query: Query, answer: Json) -> None:
     mysql_questions.remember(connection, databases.MadeConnection(query, answer))
 
 
-# pools
-
-
-def _acquire(original: Any) -> Any:
-    """Make a cut of what takes a connection out of a pool: who waits gets one in its recorded place among the answers.
-
-    The connections are alike, and who waits for the pool's lock in which turn of the loop differs by a moment.
-    """
-
-    @wraps(original)
-    async def _acquire(self: Any) -> Any:
-        if not pauses.is_on():
-            return await original(self)
-        waiting = pauses.Waiting()
-        try:
-            await waiting.in_turn_async()
-            connection = await original(self)
-        except BaseException:
-            waiting.cut_short()
-            raise
-        waiting.ended(late=True)
-        return connection
-
-    return _acquire
-
-
 def _cut(patches: PatchSet, kind: Any, cuts: Mapping[str, Any]) -> None:
     for name, make in cuts.items():
         if name in cast("dict[str, Any]", vars(kind)):
@@ -307,7 +281,7 @@ def _install(patches: PatchSet) -> None:
         _cut(patches, module.Cursor, cuts)
 
     def cut_pools(module: Any) -> None:
-        _cut(patches, module.Pool, {"_acquire": _acquire})
+        _cut(patches, module.Pool, {"_acquire": pauses.in_turns})
 
     patches.when_imported("aiomysql.connection", cut_connections)
     patches.when_imported("aiomysql.cursors", cut_cursors)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from reenact.boundary import databases, door, place
+from reenact.boundary import databases, door, pauses, place
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.place import Place
 from reenact.boundary.touches import NATIVE
@@ -646,7 +646,13 @@ def _install(patches: PatchSet) -> None:
         patches.replace(connection.Connection, "add_listener", _listened)
         patches.replace(connect_utils, "_connect_addr", _connected)
 
+    def cut_pool(module: Any) -> None:
+        patches.replace(module.Pool, "_acquire", pauses.in_turns)
+
     patches.when_imported("asyncpg", cut)
+    patches.when_imported("asyncpg.pool", cut_pool)
 
 
-INTEGRATION = Integration(name="asyncpg_connections", libraries=("asyncpg",), install=_install, hooks=("asyncpg",))
+INTEGRATION = Integration(
+    name="asyncpg_connections", libraries=("asyncpg",), install=_install, hooks=("asyncpg", "asyncpg.pool")
+)

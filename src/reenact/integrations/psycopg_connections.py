@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from reenact.boundary import databases, door, libpq
+from reenact.boundary import databases, door, libpq, pauses
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.libpq import StandIn
 from reenact.boundary.touches import NATIVE
@@ -587,6 +587,7 @@ def _install(patches: PatchSet) -> None:
     patches.when_imported("psycopg._cmodule", without_c)
     patches.when_imported("psycopg.pq", escaping)
     patches.when_imported("psycopg", lambda module: _cut(patches, module))
+    patches.when_imported("psycopg_pool.pool_async", lambda module: _install_pool(patches, module))
 
 
 def _cut(patches: PatchSet, psycopg: Any) -> None:
@@ -635,6 +636,10 @@ def _cut(patches: PatchSet, psycopg: Any) -> None:
     patches.replace(psycopg, "connect", lambda _: connection.Connection.connect)
 
 
+def _install_pool(patches: PatchSet, module: Any) -> None:
+    patches.replace(module.AsyncConnectionPool, "getconn", pauses.in_turns)
+
+
 def _connection_of(thing: Any) -> Any:
     """Give the connection of a cursor or a pipeline."""
     return thing._conn  # noqa: SLF001 - so do they
@@ -644,5 +649,5 @@ INTEGRATION = Integration(
     name="psycopg_connections",
     libraries=("psycopg",),
     install=_install,
-    hooks=("psycopg._cmodule", "psycopg.pq", "psycopg"),
+    hooks=("psycopg._cmodule", "psycopg.pq", "psycopg", "psycopg_pool.pool_async"),
 )

@@ -12,6 +12,10 @@ replay keeps them apart.
 A lower number that never comes (the agent changed, or waits for what is held here) would hold everything: after a
 bound drawn from the recorded times, the lowest number that waits is granted and the skip is told to the ledger. The
 time counts in which this process stands still, and the processor time in which it works.
+
+A pool makes connections as it likes. Nobody waits for one that is not made; one that is made takes its recorded place,
+as a program may tell that it has a connection. What came before it may need it first, since another task got it than
+when recorded: after a short time it is granted, and nothing is skipped.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ import os
 import sys
 import threading
 import time
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -36,6 +40,9 @@ from reenact.values import locks
 
 GRACE_S = 0.05
 """How long a lane that may be at work keeps others waiting at most."""
+
+_SOFT_PATIENCE_S = 0.2
+"""How long a connection that is made waits, beyond its recorded delay, for what came before it and does not come."""
 
 PATIENCE_S = 1.0
 """How long a missing lower number is awaited beyond twice its recorded delay."""
@@ -72,6 +79,8 @@ class Expected:
     released_s: float
     together: bool = False
     """It happened in the same turn of an event loop as the one before: neither task saw what the other did."""
+    optional: bool = False
+    """It may not be asked for at all: a pool makes connections when it likes."""
 
 
 class _Work(Enum):
@@ -99,7 +108,12 @@ class Gate:
     """Grants releases in recorded order. Thread-safe; waiters may be threads or tasks of any loop."""
 
     def __init__(self, expected: Iterable[Expected], skipped: Callable[[list[int], int], None] | None = None) -> None:
-        self._expected = {each.order: each for each in expected}
+        releases = tuple(expected)
+        self._expected = {each.order: each for each in releases if not each.optional}
+        self._optional = {each.order: each for each in releases if each.optional}
+        """Releases that nobody has asked for yet, and that nobody waits for until then."""
+        self._soft: set[int] = set()
+        """Those of them that were asked for."""
         self._queue = sorted(self._expected)
         self._next = 0
         self._past_orders: set[int] = set()
@@ -132,6 +146,7 @@ class Gate:
     def wait(self, order: int | None, lane: str) -> None:
         """Block the calling thread until `order` is granted. Unknown orders are granted at once."""
         with self._lock:
+            self._admit(order)
             if self._pass(order, lane):
                 return
             event = threading.Event()
@@ -150,6 +165,7 @@ class Gate:
         began = loop.time()
         future: asyncio.Future[None] = loop.create_future()
         with self._lock:
+            self._admit(order)
             took, waiter = self._took(order), None
             if not self._pass(order, lane):
                 waiter = self._enlist(order, lane, lambda: _resolve(loop, future), took=took)
@@ -173,6 +189,7 @@ class Gate:
         trio: Any = sys.modules["trio"]
         token, granted, began = trio.lowlevel.current_trio_token(), trio.Event(), time.monotonic()
         with self._lock:
+            self._admit(order)
             took, waiter = self._took(order), None
             if not self._pass(order, lane):
                 waiter = self._enlist(order, lane, lambda: token.run_sync_soon(granted.set), took=took)
@@ -283,7 +300,19 @@ class Gate:
 
     def give_up(self) -> None:
         """Hear that the recorded order holds no longer: nobody waits any more."""
+        self._optional.clear()
         self.drop(tuple(self._expected))
+
+    def _admit(self, order: int | None) -> None:
+        """Have an optional release, which is asked for now, take its place, unless later ones have gone before."""
+        release = self._optional.pop(order, None) if order is not None else None
+        if release is None or release.order in self._past_orders:
+            return
+        if self._next and self._queue[self._next - 1] > release.order:
+            return
+        self._expected[release.order] = release
+        self._soft.add(release.order)
+        insort(self._queue, release.order, lo=self._next)
 
     def _pass(self, order: int | None, lane: str) -> bool:
         """Grant at once where nothing stands before `order`."""
@@ -339,7 +368,7 @@ class Gate:
         """Say for how many seconds more other lanes may be at work before this release; 0 where none is."""
         if self._expected[order].together and self._next and self._queue[self._next - 1] in self._past_orders:
             return 0.0
-        if self._lacks_company(order):
+        if self._lacks_company(order) or (order in self._soft and self._precedes_soon(order)):
             return _TICK_S
         if self._holds_back():
             return _TICK_S
@@ -368,6 +397,19 @@ class Gate:
             return False
         at_work = self._activity.is_at_work(busy.thread)
         return at_work and self._activity.spent(busy.thread) - busy.spent_s < max(allowance, recorded)
+
+    def _precedes_soon(self, order: int) -> bool:
+        """Tell whether a connection that was there before this one may be asked for yet, and is worth waiting for."""
+        released_s = self._expected[order].released_s
+        missing = [each.order for each in self._optional.values() if each.order < order and each.asked_s < released_s]
+        if not missing:
+            return False
+        now = time.monotonic()
+        if now - self._grouped.setdefault(order, now) < GRACE_S:
+            return True
+        for each in missing:
+            del self._optional[each]
+        return False
 
     def _lacks_company(self, order: int) -> bool:
         """Tell whether a release of the same turn is still to be asked for, and is worth waiting for.
@@ -417,6 +459,15 @@ class Gate:
             waiter.granted = True
             waiter.grant()
 
+    def _let_go(self, order: int) -> None:
+        """Grant an optional release before its turn: what should come before it seems to wait for it."""
+        waiter = self._waiting.pop(order)
+        self._grant(order, waiter.lane, waiter.thread)
+        if waiter.took:
+            self._hold_back(order, waiter.took)
+        waiter.granted = True
+        waiter.grant()
+
     def _pause(self) -> float:
         """Say for how long the clock may sleep."""
         with self._lock:
@@ -432,6 +483,8 @@ class Gate:
             return PATIENCE_S
         first = self._expected[lowest]
         later = max(0.0, self._expected[current].asked_s - first.asked_s)
+        if lowest in self._soft:
+            return _SOFT_PATIENCE_S + later
         if current in self._running:
             release = self._expected[current]
             later += _RUNNING_S + release.released_s - release.asked_s
@@ -448,6 +501,9 @@ class Gate:
                 or current in self._waiting
                 or waited < self._wait_limit()
             ):
+                return
+            if lowest in self._soft:
+                self._let_go(lowest)
                 return
             rest = self._queue[self._next :]
             late_orders = [order for order in rest if order < lowest and order not in self._past_orders]

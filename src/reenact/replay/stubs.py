@@ -301,6 +301,11 @@ class Stubs:
                 orders_by_sequence[self.lane_ends.sequences[place]].append(end[0])
         return orders_by_sequence
 
+    def _connecting(self) -> list[Node]:
+        """List the calls that make a connection ready, which a program may notice: nobody waits for one not made."""
+        nodes = [stub.node for stub in self.stubs.values() if stub.node.call.is_query and _is_idle(stub.node)]
+        return [node for node in nodes if node.end_order and not (node.call.is_aside or _was_cancelled(node))]
+
     def expected(self, live: Collection[CallKind] = ()) -> dict[str, list[Expected]]:
         """List every numbered release that agent code saw in the recording, for the gates, by sequence.
 
@@ -323,6 +328,9 @@ class Stubs:
                 own.append(Expected(node.end_order, start, end, bool(node.span.attributes.get(TOGETHER))))
         for each, turns in self._turns():
             releases[each] = _parted([*releases[each], *turns], {turn.order for turn in turns})
+        for node in self._connecting():
+            start, end = node.span.start_ns / 1e9, node.span.end_ns / 1e9
+            releases[sequence_of(node)].append(Expected(node.end_order, start, end, optional=True))
         for cut in {sequence_of(node) for node in self.nodes.values() if self.family.killed(node) is not None}:
             if own := releases[cut]:
                 last = max(own, key=lambda each: each.order)
