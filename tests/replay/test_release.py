@@ -442,3 +442,53 @@ def test_a_process_that_works_is_waited_for_by_its_processor_time(monkeypatch: p
     for worker in workers:
         worker.join()
     assert (out, skips.told) == ([1, 2], [])
+
+
+def connections(numbers: Iterable[int]) -> list[Expected]:
+    """Give releases of connections, all of them asked for at once, which nobody need ask for."""
+    return [Expected(number, 0.0, number * 0.001, optional=True) for number in numbers]
+
+
+@pytest.mark.usefixtures("patient")
+def test_connections_that_are_made_come_in_their_recorded_place() -> None:
+    skips, out = Skips(), list[int]()
+    gate = Gate([*expected((2, 4, 6)), *connections((1, 3, 5))], skips)
+
+    async def work(number: int) -> None:
+        await gate.wait_async(number, f"lane {number}")
+        out.append(number)
+        gate.settled(f"lane {number}")
+
+    async def main() -> None:
+        await asyncio.gather(*map(work, (5, 3, 1, 6, 4, 2)))
+
+    asyncio.run(main())
+    assert out == [1, 2, 3, 4, 5, 6]
+    assert skips.told == []
+
+
+@pytest.mark.usefixtures("patient")
+def test_nobody_waits_for_a_connection_that_is_not_made() -> None:
+    skips = Skips()
+    gate = Gate([*expected((2, 4)), *connections((1, 3))], skips)
+    for number in (2, 4):
+        gate.wait(number, "lane")
+    assert skips.told == []
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_connection_that_is_needed_before_its_turn_is_made_and_nothing_is_skipped() -> None:
+    skips = Skips()
+    gate = Gate([*expected((1, 2)), *connections((3,))], skips)
+    for number in (3, 1, 2):  # one lane needs it for all that came before it
+        gate.wait(number, "lane")
+    assert skips.told == []
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_connection_that_comes_too_late_waits_for_nobody() -> None:
+    skips = Skips()
+    gate = Gate([*expected((2, 4)), *connections((1,))], skips)
+    for number in (2, 1, 4):
+        gate.wait(number, "lane")
+    assert skips.told == []
