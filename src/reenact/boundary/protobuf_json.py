@@ -8,10 +8,12 @@ of a class that nobody knows.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from reenact.values import alarms
 from reenact.values.json import compact, parsed_or_none
+
+_MARK: Final = b"\0"
 
 
 def message_class(owner: Any) -> Any:
@@ -37,15 +39,20 @@ def encode(data: bytes, kind: Any) -> bytes:
         same = decode(text, kind) == _bytes(message)
     except Exception:  # a message that JSON cannot hold, such as one with text that is none
         alarms.pass_on()
-        return data
-    return text if same else data
+        return _as_it_is(data)
+    return text if same else _as_it_is(data)
+
+
+def _as_it_is(data: bytes) -> bytes:
+    """Mark what begins as JSON or as a mark does, by a byte with which no message begins."""
+    return _MARK + data if data[:1] in {b"{", _MARK} else data
 
 
 def decode(text: bytes, kind: Any) -> bytes:
     """Make the bytes of a message of what `encode` gave. Raises `ValueError` where it is no such message any more."""
     fields = parsed_or_none(text) if text[:1] == b"{" else None
     if kind is None or not isinstance(fields, dict):
-        return text
+        return text.removeprefix(_MARK) if kind is not None else text
     from google.protobuf import json_format
 
     message: Any = kind()

@@ -17,6 +17,7 @@ from reenact.boundary import lanes, plain_http, rpc
 from reenact.boundary.forgiving import forgive
 from reenact.contracts.doorman import Passage
 from reenact.contracts.integration import Integration, PatchSet
+from reenact.values import locks
 from reenact.values.call import ExceptionRecord, HttpReply, Raised, Returned, Streamed, StreamEnd
 
 _MODULE: Final = "grpc._channel"
@@ -161,7 +162,7 @@ class Future:
         self._call, self._settle = call, settle
         self._end: Any = None
         """`Ended`, or the error."""
-        self._lock = threading.RLock()
+        self._lock = locks.rlock()
 
     def _ended(self, timeout: float | None = None) -> Any:
         with self._lock:
