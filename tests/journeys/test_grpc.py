@@ -77,6 +77,8 @@ def list_(request, context):
     for number in range(request.limit):
         if request.text == "bad" and number == 2:
             context.abort(grpc.StatusCode.UNAVAILABLE, "gone")
+        if request.text == "slow":
+            time.sleep(0.4)
         yield Answer(text=f"{request.text} {number} of {count}", id=number)
     context.set_trailing_metadata((("x-end", "yes"),))
 
@@ -158,6 +160,12 @@ async def main():
             await asyncio.wait_for(stub.Ask(Query(text="slow")), 0.1)
         except asyncio.TimeoutError:
             print("too slow")
+        try:
+            async with asyncio.timeout(0.6):
+                async for each in stub.List(Query(text="slow", limit=3)):
+                    print(each.text)
+        except TimeoutError:
+            print("stopped")
     async with grpc.aio.insecure_channel(ADDRESS, interceptors=[Prints()]) as channel:
         print((await Stub(channel).Ask(Query(text="i"))).text)
 
@@ -187,7 +195,7 @@ with ThreadPoolExecutor(4) as pool:
 """
 PROGRAMS = {
     "blocking": (BLOCKING, 9),
-    "asynchronous": (ASYNCHRONOUS, 13),
+    "asynchronous": (ASYNCHRONOUS, 14),
     "intercepted": (INTERCEPTED, 3),
     "threads": (THREADS, 12),
 }

@@ -30,6 +30,18 @@ CLIENTS = {
         "        await channel.stream_unary('/a/b')(iter([b'']), timeout=2)\n"
         "asyncio.run(main())"
     ),
+    "grpc, its channel watched": (
+        "import time, grpc; c = grpc.insecure_channel(f'127.0.0.1:{port}')\n"
+        "c.subscribe(lambda state: None, try_to_connect=True); time.sleep(0.3)"
+    ),
+    "grpc, asked for its state": (
+        "import asyncio, grpc.aio\n"
+        "async def main():\n"
+        "    async with grpc.aio.insecure_channel(f'127.0.0.1:{port}') as channel:\n"
+        "        channel.get_state(try_to_connect=True)\n"
+        "        await asyncio.sleep(0.2)\n"
+        "asyncio.run(main())"
+    ),
     "pycurl": "import pycurl; c = pycurl.Curl(); c.setopt(c.URL, f'http://127.0.0.1:{port}/'); c.perform()",
     "curl_cffi": "from curl_cffi import requests; requests.get(f'http://127.0.0.1:{port}/')",
     "uvloop": "import asyncio, uvloop; uvloop.run(asyncio.wait_for(asyncio.open_connection('127.0.0.1', port), 2))",

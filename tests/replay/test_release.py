@@ -468,6 +468,24 @@ def test_connections_that_are_made_come_in_their_recorded_place() -> None:
 
 
 @pytest.mark.usefixtures("patient")
+def test_connections_that_are_asked_for_together_come_in_recorded_order() -> None:
+    skips, out = Skips(), list[int]()
+    gate = Gate(connections((1, 2, 3)), skips)
+
+    async def work(number: int) -> None:
+        await gate.wait_async(number, f"lane {number}")
+        out.append(number)
+        gate.settled(f"lane {number}")
+
+    async def main() -> None:
+        await asyncio.gather(*map(work, (3, 1, 2)))
+
+    asyncio.run(main())
+    assert out == [1, 2, 3]
+    assert skips.told == []
+
+
+@pytest.mark.usefixtures("patient")
 def test_nobody_waits_for_a_connection_that_is_not_made() -> None:
     skips = Skips()
     gate = Gate([*expected((2, 4)), *connections((1, 3))], skips)

@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 from reenact.boundary import databases, door
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.touches import NATIVE
+from reenact.contracts.integration import PatchSet
 from reenact.values import typed
 from reenact.values.json import Json
 from reenact.values.query import CONNECT, PING, Query
@@ -29,6 +30,13 @@ _SELECT_DATABASE, _QUERY, _KILL, _PING = 2, 3, 12, 14
 _PLAIN: Final = (str, int, float, bool, bytes, list, tuple, dict)
 _SPELLED: Final = frozenset({"datetime", "decimal", "uuid"})
 _LOCAL_FILE: Final = re.compile(rb"\s*load\s+data\b.{0,80}?\blocal\b", re.IGNORECASE | re.DOTALL)
+
+
+def cut(patches: PatchSet, kind: Any, cuts: Mapping[str, Callable[[Any], Any]]) -> None:
+    """Cut the methods of a class, of which a version of the library may lack some."""
+    for name, make in cuts.items():
+        if name in cast("dict[str, Any]", vars(kind)):
+            patches.replace(kind, name, make)
 
 
 # connections
@@ -162,7 +170,7 @@ def _argument(value: Any, connection: Any) -> Json:
 
 
 @dataclass(slots=True)
-class RowsGiven:
+class StatementRows:
     """The rows that one statement is made of several of, as the client takes them."""
 
     before: str
@@ -172,7 +180,7 @@ class RowsGiven:
     rows: list[Any] = field(default_factory=list[Any])
     is_ended: bool = False
 
-    def __iter__(self) -> RowsGiven:
+    def __iter__(self) -> StatementRows:
         return self
 
     def __next__(self) -> Any:
@@ -182,7 +190,7 @@ class RowsGiven:
         self.is_ended = True
         raise StopIteration
 
-    def taken(self) -> list[Any]:
+    def take_sent(self) -> list[Any]:
         """Take those of the statement that is sent now: the last one did not fit, where more come."""
         size = len(self.rows) - (not self.is_ended)
         taken, self.rows = self.rows[:size], self.rows[size:]
@@ -197,13 +205,13 @@ def _bytes(text: str | bytes, encoding: str) -> bytes:
     return text.encode(encoding) if isinstance(text, str) else text
 
 
-def rows_given(connection: Any, parts: tuple[str, str, str], rows: Iterable[Any]) -> RowsGiven:
+def leave_rows(connection: Any, parts: tuple[str, str, str], rows: Iterable[Any]) -> StatementRows:
     """Leave the rows of a statement on its connection, and give what the client is to take them from."""
-    given = databases.client_attributes(connection)[_ROWS] = RowsGiven(*parts, iter(rows))
+    given = databases.client_attributes(connection)[_ROWS] = StatementRows(*parts, iter(rows))
     return given
 
 
-def rows_sent(connection: Any) -> None:
+def forget_rows(connection: Any) -> None:
     """Have no rows any more."""
     databases.client_attributes(connection).pop(_ROWS, None)
 
@@ -221,9 +229,9 @@ def hear(connection: Any, statement: Any) -> None:
         if made is not None and isinstance(text, str) and (made is statement or made == statement):
             attributes[_ASKED] = "query", text, arguments(parameters, connection)
         return
-    given: RowsGiven | None = attributes.get(_ROWS)
+    given: StatementRows | None = attributes.get(_ROWS)
     if given is not None and given.is_of(statement, connection.encoding):
-        rows: list[Json] = [arguments(each, connection) for each in given.taken()]
+        rows: list[Json] = [arguments(each, connection) for each in given.take_sent()]
         attributes[_ASKED] = "executemany", f"{given.before}{given.values}{given.behind}", rows
 
 

@@ -240,14 +240,14 @@ def _bytes_or_text(name: str, value: str) -> Any:
     return base64.b64decode(value) if name.endswith(_BINARY) else value
 
 
-def written(status: Status) -> RpcError:
+def error_of(status: Status) -> RpcError:
     """Make the error that a recording holds for a status."""
     metadata_pairs = status.initial, status.trailing
     pairs = [[[name, _plain(value)] for name, value in _safe(each)] for each in metadata_pairs]
     return RpcError(status.error, status.code, status.details, status.debug, *pairs)
 
 
-def read(record: ExceptionRecord) -> Status | None:
+def read_status(record: ExceptionRecord) -> Status | None:
     """Read the status that a recorded error is; None where it is another error."""
     if (record.module, record.qualname) != (RpcError.__module__, RpcError.__qualname__):
         return None

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import wraps
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from reenact.boundary import databases, door, mysql_questions, mysql_results, pauses
 from reenact.boundary.forgiving import forgive
@@ -20,13 +20,13 @@ from reenact.contracts.integration import Integration, PatchSet
 from reenact.values.json import Json
 from reenact.values.query import Query
 
-_TOLD: Final = (
+_SERVER_FACTS: Final = (
     *("protocol_version", "server_version", "server_thread_id", "server_capabilities", "server_language"),
     *("server_charset", "server_status", "host_info", "client_flag", "_server_auth_plugin", "_auth_plugin_used"),
     "_secure",
 )
 """What a connection keeps of its server."""
-_GIVEN: Final = "_reenact_given"
+_STATEMENT: Final = "_reenact_given"
 
 
 # asking
@@ -186,7 +186,7 @@ def _execute(original: Any) -> Any:
     @wraps(original)
     async def execute(self: Any, query: Any, args: Any = None) -> Any:
         if args is not None and door.is_kept():
-            databases.client_attributes(self)[_GIVEN] = query, args
+            databases.client_attributes(self)[_STATEMENT] = query, args
         return await original(self, query, args)
 
     return execute
@@ -196,7 +196,7 @@ def _escape_args(original: Any) -> Any:
     @wraps(original)
     def _escape_args(self: Any, args: Any, conn: Any) -> Any:
         escaped = original(self, args, conn)
-        statement, given = databases.client_attributes(self).pop(_GIVEN, (None, None))
+        statement, given = databases.client_attributes(self).pop(_STATEMENT, (None, None))
         if statement is not None and given is args and isinstance(statement, str):
             try:
                 mysql_questions.leave(conn, statement % escaped, statement, args)
@@ -213,11 +213,11 @@ def _do_execute_many(original: Any) -> Any:
         if not door.is_kept():
             return await original(self, prefix, values, postfix, args, *rest)
         connection = self.connection
-        rows = mysql_questions.rows_given(connection, (prefix, values, postfix), args)
+        rows = mysql_questions.leave_rows(connection, (prefix, values, postfix), args)
         try:
             return await original(self, prefix, values, postfix, rows, *rest)
         finally:
-            mysql_questions.rows_sent(connection)
+            mysql_questions.forget_rows(connection)
 
     return _do_execute_many
 
@@ -251,37 +251,31 @@ def _connect(original: Any) -> Any:
 
 
 def _about(connection: Any) -> dict[str, Json]:
-    return mysql_results.about(connection, _TOLD)
+    return mysql_results.about(connection, _SERVER_FACTS)
 
 
 def _stand_in(connection: Any, query: Query, answer: Json) -> None:
     about = mysql_results.first_result(answer, connection.close)
-    mysql_results.tell(connection, _TOLD, about)
+    mysql_results.tell(connection, _SERVER_FACTS, about)
     connection._reader = connection._writer = mysql_questions.Nowhere()  # noqa: SLF001 - as it does itself, here and below
     connection._next_seq_id, connection.connected_time = 0, connection._loop.time()  # noqa: SLF001 - as above
     mysql_questions.remember(connection, databases.MadeConnection(query, answer))
 
 
-def _cut(patches: PatchSet, kind: Any, cuts: Mapping[str, Any]) -> None:
-    for name, make in cuts.items():
-        if name in cast("dict[str, Any]", vars(kind)):
-            patches.replace(kind, name, make)
-
-
 def _install(patches: PatchSet) -> None:
     def cut_connections(module: Any) -> None:
         asking = {"query": _query, "_execute_command": _execute_command}
-        _cut(patches, module.Connection, {**asking, "_read_packet": _read_packet, "_connect": _connect})
+        mysql_questions.cut(patches, module.Connection, {**asking, "_read_packet": _read_packet, "_connect": _connect})
         reading = {"read": _reads(""), "init_unbuffered_query": _reads("unbuffered")}
         reading |= {"_read_rowdata_packet_unbuffered": _next_row, "_finish_unbuffered_query": _finish}
-        _cut(patches, module.MySQLResult, reading)
+        mysql_questions.cut(patches, module.MySQLResult, reading)
 
     def cut_cursors(module: Any) -> None:
         cuts = {"execute": _execute, "_escape_args": _escape_args, "_do_execute_many": _do_execute_many}
-        _cut(patches, module.Cursor, cuts)
+        mysql_questions.cut(patches, module.Cursor, cuts)
 
     def cut_pools(module: Any) -> None:
-        _cut(patches, module.Pool, {"_acquire": pauses.in_turns})
+        mysql_questions.cut(patches, module.Pool, {"_acquire": pauses.in_turns})
 
     patches.when_imported("aiomysql.connection", cut_connections)
     patches.when_imported("aiomysql.cursors", cut_cursors)

@@ -31,7 +31,7 @@ def _aio() -> Any:
     return sys.modules["grpc.aio"]
 
 
-def _written(error: Any) -> BaseException:
+def _recordable(error: Any) -> BaseException:
     """Give what is written down of an error."""
     if not isinstance(error, _aio().AioRpcError):
         return cast("BaseException", error)
@@ -44,7 +44,7 @@ def _written(error: Any) -> BaseException:
             initial=list(error.initial_metadata() or ()),
             trailing=list(error.trailing_metadata() or ()),
         )
-        return rpc.written(status)
+        return rpc.error_of(status)
     except Exception:  # it is written down as any other
         forgive("grpc_aio.status")
         return cast("BaseException", error)
@@ -52,7 +52,7 @@ def _written(error: Any) -> BaseException:
 
 def _error(record: ExceptionRecord) -> BaseException:
     """Make the library's error of a recorded one."""
-    status = rpc.read(record)
+    status = rpc.read_status(record)
     if status is None:
         return plain_http.failure(record)
     codes = sys.modules["grpc"].StatusCode
@@ -93,7 +93,7 @@ class _Watched:
     def _raised(self, error: BaseException) -> None:
         if self._open:
             self._open = False
-            self._passage.raised(_written(error))
+            self._passage.raised(_recordable(error))
 
 
 class UnaryCall(_Watched):
@@ -180,7 +180,7 @@ class StreamCall(_Watched):
             return
         self._open = False
         try:
-            self._passage.ended(end, None if error is None else _written(error), rpc.spell_end(trailing))
+            self._passage.ended(end, None if error is None else _recordable(error), rpc.spell_end(trailing))
         except Exception:
             forgive("grpc_aio.end")
 
@@ -207,7 +207,7 @@ class _Recorded:
     def _status(self) -> rpc.Status | None:
         match self._passage.answer:
             case Raised(exception=exception) | Streamed(exception=ExceptionRecord() as exception):
-                return rpc.read(exception)
+                return rpc.read_status(exception)
             case _:
                 return None
 
@@ -279,8 +279,12 @@ class _Recorded:
             if isinstance(answer, Raised) and was_cancelled(answer):
                 await until_cancelled(self._passage)
         except asyncio.CancelledError as error:
-            self._passage.raised(error)
+            self._give_up(error)
             raise
+
+    def _give_up(self, error: BaseException) -> None:
+        """Tell that the agent cancelled it."""
+        self._passage.raised(error)
 
 
 class RecordedUnaryCall(_Recorded):
@@ -305,7 +309,7 @@ class RecordedUnaryCall(_Recorded):
                 return value
             case Raised(exception=exception):
                 self._error, self._has_ended = _error(exception), True
-                passage.raised(_written(self._error))
+                passage.raised(_recordable(self._error))
                 raise self._error
             case other:
                 raise passage.miss(f"the recording holds no reply for this call ({type(other).__name__.lower()})")
@@ -330,7 +334,9 @@ class RecordedStreamCall(_Recorded):
         passage, answer = self._passage, self._passage.answer
         if isinstance(answer, Raised):
             await self._release(passage.end_order)
-            self._fail(answer.exception)
+            error, self._has_ended = _error(answer.exception), True
+            passage.raised(_recordable(error))
+            raise error
         if not isinstance(answer, Streamed):
             raise passage.miss(f"the recording holds no stream for this call ({type(answer).__name__.lower()})")
         await self._release(passage.head_order)
@@ -343,24 +349,27 @@ class RecordedStreamCall(_Recorded):
                 passage.ended(StreamEnd.ABANDONED)
                 raise asyncio.CancelledError
         if answer.end is StreamEnd.RAISED and was_cancelled(answer):
-            await until_cancelled(passage)
+            try:
+                await until_cancelled(passage)
+            except asyncio.CancelledError as error:
+                self._give_up(error)
+                raise
         if answer.end is StreamEnd.FINISHED:
             await self._release(passage.end_order)
             self._has_ended = True
             passage.ended(StreamEnd.FINISHED, None, answer.result)
         elif answer.end is StreamEnd.RAISED and answer.exception is not None:
             await self._release(passage.end_order)
-            self._fail(answer.exception)
+            error, self._has_ended = _error(answer.exception), True
+            passage.ended(StreamEnd.RAISED, _recordable(error))
+            raise error
         else:
             passage.ended(StreamEnd.ABANDONED)
             pieces = f"({answer.end}), after {len(answer.chunks)} messages"
             raise passage.miss(f"the agent reads on where the recorded run left this stream {pieces}")
 
-    def _fail(self, exception: ExceptionRecord) -> None:
-        error = _error(exception)
-        self._has_ended = True
-        self._passage.ended(StreamEnd.RAISED, _written(error))
-        raise error
+    def _give_up(self, error: BaseException) -> None:
+        self._passage.ended(StreamEnd.RAISED, error)
 
 
 def _cut_calls(live: type[UnaryCall | StreamCall], recorded: type[_Recorded]) -> Callable[[Any], Any]:

@@ -10,10 +10,10 @@ are read ahead in batches, each a question of its own.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from reenact.boundary import databases, door, mysql_questions, mysql_results
 from reenact.boundary.forgiving import forgive
@@ -22,7 +22,7 @@ from reenact.contracts.integration import Integration, PatchSet
 from reenact.values.json import Json
 from reenact.values.query import Query
 
-_TOLD: Final = (
+_SERVER_FACTS: Final = (
     *("protocol_version", "server_version", "server_thread_id", "server_capabilities", "server_language"),
     *("server_charset", "server_status", "host_info", "client_flag", "_auth_plugin_name", "_secure"),
 )
@@ -220,11 +220,11 @@ def _do_execute_many(original: Any) -> Any:
         if not door.is_kept():
             return original(self, prefix, values, postfix, args, *rest)
         connection = self.connection
-        rows = mysql_questions.rows_given(connection, (prefix, values, postfix), args)
+        rows = mysql_questions.leave_rows(connection, (prefix, values, postfix), args)
         try:
             return original(self, prefix, values, postfix, rows, *rest)
         finally:
-            mysql_questions.rows_sent(connection)
+            mysql_questions.forget_rows(connection)
 
     return _do_execute_many
 
@@ -258,13 +258,13 @@ def _connect(original: Any) -> Any:
 
 
 def _about(connection: Any) -> dict[str, Json]:
-    return mysql_results.about(connection, _TOLD)
+    return mysql_results.about(connection, _SERVER_FACTS)
 
 
 def _stand_in(connection: Any, query: Query, answer: Json) -> None:
     connection._closed = False  # noqa: SLF001 - as the connection does itself, here and below
     about = mysql_results.first_result(answer, connection._force_close)  # noqa: SLF001 - as above
-    mysql_results.tell(connection, _TOLD, about)
+    mysql_results.tell(connection, _SERVER_FACTS, about)
     for name in ("user", "db"):
         value = getattr(connection, name)
         if isinstance(value, str):
@@ -274,23 +274,17 @@ def _stand_in(connection: Any, query: Query, answer: Json) -> None:
     mysql_questions.remember(connection, databases.MadeConnection(query, answer))
 
 
-def _cut(patches: PatchSet, kind: Any, cuts: Mapping[str, Any]) -> None:
-    for name, make in cuts.items():
-        if name in cast("dict[str, Any]", vars(kind)):
-            patches.replace(kind, name, make)
-
-
 def _install(patches: PatchSet) -> None:
     def cut_connections(module: Any) -> None:
         asking = {"query": _query, "_execute_command": _execute_command, "_write_bytes": _write_bytes}
-        _cut(patches, module.Connection, {**asking, "_read_packet": _read_packet, "connect": _connect})
+        mysql_questions.cut(patches, module.Connection, {**asking, "_read_packet": _read_packet, "connect": _connect})
         reading = {"read": _reads(""), "init_unbuffered_query": _reads("unbuffered")}
         reading |= {"_read_rowdata_packet_unbuffered": _next_row, "_finish_unbuffered_query": _finish}
-        _cut(patches, module.MySQLResult, reading)
+        mysql_questions.cut(patches, module.MySQLResult, reading)
 
     def cut_cursors(module: Any) -> None:
         filling = "_mogrify" if hasattr(module.Cursor, "_mogrify") else "mogrify"
-        _cut(patches, module.Cursor, {filling: _mogrify, "_do_execute_many": _do_execute_many})
+        mysql_questions.cut(patches, module.Cursor, {filling: _mogrify, "_do_execute_many": _do_execute_many})
 
     patches.when_imported("pymysql.connections", cut_connections)
     patches.when_imported("pymysql.cursors", cut_cursors)

@@ -396,7 +396,9 @@ class Family:
         """List the calls, by their ids, that a process on a lane had made when signal `number` from above ended it."""
         if not self.was_ended(lane) or self._ends_by_lane[lane][0] != -number:
             return set()
-        return {node.id for node in self._nodes if process_of(node) in self.on(lane) and not node.call.is_structure}
+        calls = {node.id: node for node in self._nodes if not node.call.is_structure}
+        own = (node for node in calls.values() if process_of(node) in self.on(lane))
+        return {node.id for node in own if node.parent not in calls}  # what is below one may be answered with it
 
     def killed(self, node: Node) -> tuple[int, float] | None:
         """Say which signal ended a call's process in the middle of it.
