@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from reenact.boundary import lanes, place
+from reenact.boundary import lanes, place, program_threads
 from reenact.boundary.patching import Patches
 from reenact.boundary.place import Place
 
@@ -500,10 +500,11 @@ def test_as_completed_keeps_its_promises() -> None:
         next(given)
 
 
-def test_jobs_that_crossed_no_boundary_are_not_numbered(numbers: Numbers) -> None:
+def test_jobs_are_numbered_that_a_library_does_not_do_by_itself(numbers: Numbers) -> None:
     with ThreadPoolExecutor(1) as pool:
+        pool.submit(platform.system).result()
         pool.submit(len, ()).result()
-    assert numbers.ended_lanes == []
+    assert numbers.ended_lanes == ["main/len#0"]
 
 
 def test_a_callback_that_waits_for_another_job_does_not_hang(numbers: Numbers) -> None:
@@ -561,35 +562,35 @@ def test_a_listener_hears_of_threads_and_of_ends() -> None:
 
 
 def test_a_pool_rests_when_its_jobs_are_over_and_a_job_of_a_library_s_own_is_none() -> None:
-    before, go_on = lanes.threads_begun(), threading.Event()
+    before, go_on = program_threads.begun(), threading.Event()
     seen: list[bool] = []
     with ThreadPoolExecutor(1) as pool:
         pool.submit(platform.node).result()
-        seen.append(lanes.others_work())
-        assert lanes.threads_begun() == before
+        seen.append(program_threads.others_work())
+        assert program_threads.begun() == before
         job = pool.submit(go_on.wait)
-        seen.append(lanes.others_work())
+        seen.append(program_threads.others_work())
         go_on.set()
         job.result()
-    seen.append(lanes.others_work())
+    seen.append(program_threads.others_work())
     assert seen == [False, True, False]
-    assert lanes.threads_begun() == before + 1
+    assert program_threads.begun() == before + 1
 
 
 @pytest.mark.parametrize("work", [lambda: None, partial(map, str), partial(len, ())], ids=["own", "calls back", "C"])
 def test_a_job_that_may_run_code_of_the_program_counts(work: Callable[[], object]) -> None:
-    before = lanes.threads_begun()
+    before = program_threads.begun()
     with ThreadPoolExecutor(1) as pool:
         pool.submit(work)
-    assert lanes.threads_begun() == before + 1
+    assert program_threads.begun() == before + 1
 
 
 def test_what_asyncio_does_on_threads_for_a_look_up_is_no_work_of_the_program() -> None:
-    before = lanes.threads_begun()
+    before = program_threads.begun()
 
     async def look_up() -> bool:
         await asyncio.get_running_loop().getaddrinfo("127.0.0.1", 80)
-        return lanes.others_work()
+        return program_threads.others_work()
 
     assert asyncio.run(look_up()) is False
-    assert lanes.threads_begun() == before
+    assert program_threads.begun() == before

@@ -27,7 +27,7 @@ from functools import partial, wraps
 from types import BuiltinMethodType, FunctionType
 from typing import Any, Protocol, TypeVar, cast
 
-from reenact.boundary import place, task_births, thread_ids
+from reenact.boundary import place, program_threads, task_births
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.own_code import is_of_package, is_own_code, own_line
 from reenact.boundary.patching import Patches
@@ -52,7 +52,7 @@ class Reel:
     """What holds together the draws of a line of execution and all that it spawned: the program's own, or a unit's."""
 
     __slots__ = (
-        *("again", "drew", "forgotten", "looked_at", "path", "pauses", "read", "recorded", "unit", "units"),
+        *("again", "drew", "forgotten", "landings", "looked_at", "path", "pauses", "read", "recorded", "unit", "units"),
         *("_noted", "unpaused", "waiting"),
     )
 
@@ -77,6 +77,8 @@ class Reel:
         """In a replay, the recorded draws that stand for theirs."""
         self.pauses: dict[str, list[Any]] = {}
         """Where they waited by the clock (`boundary.pauses.Pause`), by lane."""
+        self.landings: dict[str, Any] = {}
+        """By the lanes of jobs whose ends an event loop heard of close behind another: that one, and after how long."""
         self.waiting: set[Any] = set()
         """Who waits now (`boundary.pauses.Waiting`)."""
         self.unpaused = 0
@@ -96,6 +98,11 @@ class Reel:
         else:
             self.unpaused += 1
 
+    def landed(self, path: str, before: str, turns: int) -> None:
+        """Note how many turns of a loop behind another job the end of one was heard of (`boundary.landings`)."""
+        if len(self.landings) < _PAUSES:
+            self.landings[path] = [before, turns]
+
     def take_pauses(self) -> dict[str, list[Any]]:
         """Give the pauses that were noted since the last time, by lane."""
         pauses, self.pauses, self._noted = self.pauses, {}, 0
@@ -108,8 +115,10 @@ class Lane:
     __slots__ = (
         "_spawned",
         "aside",
+        "call",
         "drawn",
         "earlier",
+        "is_work",
         "library",
         "origin",
         "path",
@@ -135,6 +144,10 @@ class Lane:
         """It runs on a thread other than its creator's."""
         self.origin = ""
         """The agent's line that started its thread or handed over its job, as `file:line`; "" on other lanes."""
+        self.is_work = False
+        """It is a job of a pool, and work of the program's."""
+        self.call = 0
+        """The span of the call in which its job was handed over."""
         self.used = False
         """A boundary was crossed on it."""
         self.root = 0
@@ -180,9 +193,6 @@ _local = threading.local()
 _ends = itertools.count(1)
 _END = "_reenact_end"
 """Under which name a future keeps its place in the order of ends."""
-_LANE_OF = "_reenact_lane"
-_JOB = "_reenact_job"
-"""Under which name the future of a job in another process keeps the job's lane."""
 _resolving = locks.lock()
 
 
@@ -286,7 +296,8 @@ def carry(variable: contextvars.ContextVar[Any]) -> Callable[[], None]:
     return lambda: _further.remove(variable)
 
 
-def _ended(lane: Lane, *_: object) -> None:
+def tell_ended(lane: Lane, *_: object) -> None:
+    """Tell that a lane has come to its end."""
     for listener in tuple(_listeners):
         listener.lane_ended(lane)
 
@@ -341,6 +352,7 @@ def carried(lane: Lane, work: Callable[..., Any], *, job: bool = False) -> Calla
         at = _innermost(wrapped.func, *wrapped.args)
         inner = carried(lane, wrapped.args[at - 1], job=job)
         return partial(wrapped.func, *wrapped.args[: at - 1], inner, *wrapped.args[at:], **wrapped.keywords)
+    lane.call = here.span_id if here is not None else 0
 
     def run(*args: Any, **kwargs: Any) -> Any:
         before, stood = _LANE.get(), place.move(here)
@@ -353,7 +365,7 @@ def carried(lane: Lane, work: Callable[..., Any], *, job: bool = False) -> Calla
             _LANE.set(before)
             place.move(stood)
             _set(others)
-            if job and lane.used:
+            if job and (lane.used or lane.is_work):
                 _local.ended = lane
 
     return run
@@ -377,7 +389,7 @@ def _born(lane: Lane, task: Any) -> None:
     task_births.note(task, lane.path.rpartition("/")[0])
     if _listeners:
         with suppress(AttributeError):  # a task factory of the host's may make what it will; trio tells by itself
-            task.add_done_callback(partial(_ended, lane))
+            task.add_done_callback(partial(tell_ended, lane))
 
 
 def _spawning(original: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -425,63 +437,29 @@ def ending_task(original: Callable[..., None]) -> Callable[..., None]:
     def task_exited(self: Any, task: Any, *args: Any) -> None:
         original(self, task, *args)
         if _listeners and (lane := task.context.get(_LANE)) is not None:
-            _ended(lane)
+            tell_ended(lane)
 
     return task_exited
 
 
-def _as_completed(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Make tasks in the order in which they are given: `asyncio.as_completed` goes through a set, by address."""
-
-    @wraps(original)
-    def as_completed(fs: Any, **kwargs: Any) -> Any:
-        if asyncio.isfuture(fs) or asyncio.iscoroutine(fs):  # it will say that it takes several
-            return original(fs, **kwargs)
-        return original([asyncio.ensure_future(each) for each in dict.fromkeys(fs)], **kwargs)
-
-    return as_completed
-
-
-_begun = [0]
-"""How many threads were started here, and jobs handed to pools, whose work is no library's."""
-_jobs: dict[int, bool] = {}
-"""Jobs of the program's that are not over, by the identities of their futures: whether no event loop awaits them."""
-_pool_threads: dict[int, None] = {}
-"""The threads of pools, by their identities."""
 _PLAIN = (str, bytes, int, float, tuple, type(None))
 _POOL_THREAD = vars(concurrent.futures.thread)["_worker"].__code__
 _OF_POOLS = (_POOL_THREAD, getattr(getattr(asyncio.BaseEventLoop, "_do_shutdown", None), "__code__", _POOL_THREAD))
 """That, and what the thread runs in which `asyncio.run` ends its pool."""
 
 
-def threads_begun() -> int:
-    """Count the threads and the jobs of pools that were begun here; those that a library does its own work on aside."""
-    return _begun[0]
+def _is_work(fn: Callable[..., Any], args: tuple[Any, ...]) -> bool:
+    """Tell whether a job of a pool is work of the program's.
 
-
-def others_work() -> bool:
-    """Tell whether more than one thread is at work; one of a pool that has no job of the program's rests.
-
-    A single job that a loop has handed over is none beside others: the task that awaits it goes on when it has ended.
-    """
-    return len(_jobs) > 1 or any(_jobs.values()) or threading.active_count() - len(_pool_threads) > 1
-
-
-def _count_job(future: Future[Any], fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
-    """Count a job of a pool, but for one that a library does by itself: it looks a host up, or asks which system it is.
-
-    Such a function is the library's own, and is handed plain values.
+    One that a library does by itself is none: it looks a host up, or asks which system it is. Such a function is the
+    library's own, and is handed plain values.
     """
     words = (fn.func, *fn.args, *fn.keywords.values(), *args) if isinstance(fn, partial) else (fn, *args)
     work, *values = words[_innermost(*words) :]
     if isinstance(work, FunctionType) and all(isinstance(each, _PLAIN) for each in values):
         work = inspect.unwrap(work)
-        if not isinstance(work, FunctionType) or not is_own_code(work.__code__, work.__globals__):
-            return
-    is_beside = asyncio._get_running_loop() is None  # noqa: SLF001 - `get_running_loop` raises where there is none
-    _begun[0] += is_beside or bool(_jobs)
-    _jobs[id(future)] = is_beside
-    future.add_done_callback(lambda over: _jobs.pop(id(over), None))
+        return isinstance(work, FunctionType) and is_own_code(work.__code__, work.__globals__)
+    return True
 
 
 def _thread_start(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -510,8 +488,8 @@ def _prepare(thread: threading.Thread) -> Callable[[], object]:
     attributes: dict[str, Any] = vars(thread)
     target, args, own = attributes.get("_target"), attributes.get("_args") or (), attributes.get("run")
     code = getattr(type(thread).run if target is None else target, "__code__", None)
-    if code not in _OF_POOLS:
-        _begun[0] += code is None or not is_of_package(code.co_filename)
+    if code not in _OF_POOLS and (code is None or not is_of_package(code.co_filename)):
+        program_threads.count_thread()
     if at := _innermost(target, *args):  # Thread(target=context.run, args=(function, …))
         lane = _spawn_threaded(label(args[at - 1]))
         attributes["_args"] = (*args[: at - 1], carried(lane, args[at - 1]), *args[at:])
@@ -527,16 +505,16 @@ def _prepare(thread: threading.Thread) -> Callable[[], object]:
     def run_and_tell() -> None:
         restore()  # no cycle is left behind
         try:
-            thread_ids.note()
+            program_threads.note()
+            if code is _POOL_THREAD:
+                program_threads.pool_thread_begins(thread)
         except Exception:
             forgive("lanes.run")
-        if code is _POOL_THREAD:
-            _pool_threads[id(thread)] = None
         try:
             run()
         finally:
-            _pool_threads.pop(id(thread), None)
-            _ended(lane)
+            program_threads.thread_ends(thread)
+            tell_ended(lane)
 
     attributes["run"] = run_and_tell
     return restore
@@ -557,21 +535,37 @@ def _submit(original: Callable[..., Any]) -> Callable[..., Any]:
     def submit(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         try:
             lane, job = _as_job(fn, args)
+            lane.is_work = not lane.is_aside and _is_work(fn, (*args, *kwargs.values()))
         except Exception:
             forgive("lanes.submit")
             return original(self, fn, *args, **kwargs)
         future = original(self, *job, **kwargs)
         try:
-            task_births.note(future, lane.path.rpartition("/")[0])
-            vars(future)[_JOB] = lane
-            _count_job(future, fn, (*args, *kwargs.values()))
+            task_births.runs(future, lane)
+            if lane.is_work:
+                program_threads.count_job(future)
         except Exception:
             forgive("lanes.count_job")
         if _listeners:
-            future.add_done_callback(partial(_ended, lane))
+            future.add_done_callback(partial(tell_ended, lane))
         return future
 
     return submit
+
+
+def _handed_over(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Have a loop hear of a job before any end is told: else one that ends at once would come behind later ones."""
+
+    @wraps(original)
+    def run_in_executor(self: Any, executor: Any, func: Any, *args: Any) -> Any:
+        alone = bool(_finishers) and _resolving.acquire(timeout=_RESOLVE_S)
+        try:
+            return original(self, executor, func, *args)
+        finally:
+            if alone:
+                _resolving.release()
+
+    return run_in_executor
 
 
 def _resolve(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -579,7 +573,7 @@ def _resolve(original: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(original)
     def resolve(self: Future[Any], value: Any) -> None:
-        afar: Lane | None = vars(self).pop(_LANE_OF, None)
+        afar: Lane | None = vars(self).pop(task_births.JOB_ELSEWHERE, None)
         lane: Lane | None = afar or getattr(_local, "ended", None)
         if lane is None or not _finishers:
             vars(self)[_END] = next(_ends)
@@ -637,23 +631,12 @@ def in_order(lane: Lane, tell: Callable[[], object]) -> None:
     def wait_and_tell() -> None:
         _hold(lane)
         _finish(lane, tell)
-        _ended(lane)
+        tell_ended(lane)
 
     if any(finisher.holds for finisher in tuple(_finishers)):
         _thread.start_new_thread(wait_and_tell, ())  # none of `threading`'s, which would be a lane
     else:
         _finish(lane, tell)
-
-
-def runs_elsewhere(future: Future[Any], lane: Lane) -> None:
-    """Note that the job of `future` runs on `lane` in another process, where no end of it is seen."""
-    vars(future)[_LANE_OF] = lane
-    task_births.note(future, lane.path.rpartition("/")[0])
-
-
-def job_of(future: Future[Any]) -> Lane | None:
-    """Give the lane of the job of `future`, in this process or in another; None where nothing noted it."""
-    return vars(future).get(_JOB) or vars(future).get(_LANE_OF)
 
 
 def _futures_as_completed(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -688,7 +671,8 @@ def _futures_as_completed(original: Callable[..., Any]) -> Callable[..., Any]:
 def install(patches: Patches) -> None:
     """Assign lanes from now on, until `patches` is undone."""
     patches.replace(asyncio.BaseEventLoop, "create_task", _create_task)
-    patches.replace(asyncio, "as_completed", _as_completed)
+    patches.replace(asyncio.BaseEventLoop, "run_in_executor", _handed_over)
+    patches.replace(asyncio, "as_completed", task_births.completed)
     patches.replace(concurrent.futures, "as_completed", _futures_as_completed)
     for module in (asyncio, asyncio.futures):
         patches.replace(module, "wrap_future", task_births.handing_on)
@@ -696,4 +680,9 @@ def install(patches: Patches) -> None:
     patches.replace(ThreadPoolExecutor, "submit", _submit)
     patches.replace(Future, "set_result", _resolve)
     patches.replace(Future, "set_exception", _resolve)
-    patches.when_imported("uvloop", lambda module: patches.replace(module.Loop, "create_task", _create_task))
+    patches.when_imported("uvloop", partial(_of_uvloop, patches))
+
+
+def _of_uvloop(patches: Patches, module: Any) -> None:
+    patches.replace(module.Loop, "create_task", _create_task)
+    patches.replace(module.Loop, "run_in_executor", _handed_over)

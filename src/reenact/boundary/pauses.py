@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import queue
+import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
 from types import FrameType
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
@@ -23,6 +25,7 @@ from reenact.boundary.tape import Sites, Source
 T = TypeVar("T")
 _COMPUTED_NS: Final = 200_000
 """As much processor time of others within a pause is more than what goes on in any process."""
+_NOBODY: Final = nullcontext()
 LONGER_S: Final = 10.0
 """How much longer a replay waits to be woken where the recorded code was."""
 
@@ -53,6 +56,17 @@ class Turn(NamedTuple):
     """As in `Pause`."""
 
 
+class Landing(NamedTuple):
+    """When an event loop heard of the end of a job in the recording."""
+
+    before: str = ""
+    """The lane of the job close behind which that was; empty where the loop had rested."""
+    turns: int = 0
+    """After how many turns."""
+    follower: str = ""
+    """The lane of the job whose end came as close behind this one's."""
+
+
 class Pace(Protocol):
     """Who lets code go on, in a replay."""
 
@@ -70,6 +84,10 @@ class Pace(Protocol):
 
     def blocks(self, lane: Lane, /) -> None:
         """Hear that a lane waits for somebody, with no end."""
+        ...
+
+    def landing(self, lane: Lane, /) -> Landing:
+        """Say when an event loop heard of the end of a job when recorded."""
         ...
 
     def given_up(self, turn: Turn, lane: Lane, /) -> None:
@@ -96,6 +114,11 @@ def install(number: Callable[[], int] | None, pace: Pace | None = None) -> None:
 def is_on() -> bool:
     """Tell whether pauses are numbered."""
     return _STATE.number is not None
+
+
+def landing(lane: Lane) -> Landing | None:
+    """Say when an event loop heard of the end of a job when recorded; None outside a replay."""
+    return _STATE.pace.landing(lane) if _STATE.pace is not None else None
 
 
 def is_a_while(seconds: object) -> bool:
@@ -298,6 +321,25 @@ def taking(frame: FrameType | None) -> Waiting | None:
     except Exception:
         forgive("pauses.taking")
     return None
+
+
+def taken_in_turn(waiting: Waiting, take: Callable[[], T], alone: AbstractContextManager[Any] = _NOBODY) -> T:
+    """Take what several threads may wait for: in a replay the thread gets it that got it when recorded.
+
+    `alone` keeps the others from it until it is noted who has it, where what is taken does not.
+    """
+    if waiting.was_late is False:  # it waited to the end of the program, and what comes is for another
+        threading.Event().wait(LONGER_S)
+    else:
+        waiting.in_turn()
+    try:
+        with alone:
+            item = take()
+            waiting.ended(late=True)
+    except BaseException:
+        waiting.cut_short()
+        raise
+    return item
 
 
 def hand_over(frame: FrameType | None) -> None:

@@ -204,7 +204,7 @@ def replaced(path: Any, args: Any, env: Any) -> None:
 
 
 def unheard(what: str, words: Sequence[str], *, how: str, env: Any = None) -> None:
-    """Record a program of which nothing can be heard. Raises a miss in a replay."""
+    """Record a program, this Python aside, of which nothing can be heard. Raises a miss in a replay."""
     if not program.is_this_python(words[0]):
         _unheard(what, words, how=how, env=env)
 

@@ -5,8 +5,10 @@ A set of them is gone through by address, which is another each time.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Container, Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from concurrent.futures import Future
 from functools import wraps
 from itertools import count
 from typing import Any, Final, TypeVar
@@ -19,6 +21,10 @@ _births: Final[WeakKeyDictionary[Any, tuple[str, int]]] = WeakKeyDictionary()
 _numbers: Final = count(1)
 _UNKNOWN: Final = ("\U0010ffff", 0)
 """Behind every lane."""
+_JOB: Final = "_reenact_job"
+"""Under which name the future of a job keeps the job's lane."""
+JOB_ELSEWHERE: Final = "_reenact_lane"
+"""Under which name it does so where the job runs in another process and has not ended."""
 
 
 def note(future: object, lane: str) -> None:
@@ -29,17 +35,50 @@ def note(future: object, lane: str) -> None:
         forgive("births.note")
 
 
+def runs(future: Future[Any], lane: Any) -> None:
+    """Note that the job of `future` runs on `lane`, in this process."""
+    note(future, lane.path.rpartition("/")[0])
+    vars(future)[_JOB] = lane
+
+
+def runs_elsewhere(future: Future[Any], lane: Any) -> None:
+    """Note that the job of `future` runs on `lane` in another process, where no end of it is seen."""
+    vars(future)[JOB_ELSEWHERE] = lane
+    note(future, lane.path.rpartition("/")[0])
+
+
+def job_of(future: Future[Any]) -> Any:
+    """Give the lane of the job of `future`, in this process or in another; None where nothing noted it."""
+    return vars(future).get(_JOB) or vars(future).get(JOB_ELSEWHERE)
+
+
 def handing_on(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a future of asyncio that stands for a job of a pool be as old as the job."""
+    """Make a future of asyncio that stands for a job of a pool be as old as the job, and done in its turn."""
 
     @wraps(original)
     def wrap_future(future: Any, **kwargs: Any) -> Any:
         asyncio_future = original(future, **kwargs)
         if asyncio_future is not future and (birth := _births.get(future)) is not None:
             _births[asyncio_future] = birth
+            if (lane := job_of(future)) is not None:
+                from reenact.boundary import landings  # few programs hand anything to threads
+
+                landings.watch(future, asyncio_future.get_loop(), lane)
         return asyncio_future
 
     return wrap_future
+
+
+def completed(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Make tasks in the order in which they are given: `asyncio.as_completed` goes through a set, by address."""
+
+    @wraps(original)
+    def as_completed(fs: Any, **kwargs: Any) -> Any:
+        if asyncio.isfuture(fs) or asyncio.iscoroutine(fs):  # it will say that it takes several
+            return original(fs, **kwargs)
+        return original([asyncio.ensure_future(each) for each in dict.fromkeys(fs)], **kwargs)
+
+    return as_completed
 
 
 def _birth(each: object) -> tuple[str, int]:

@@ -356,6 +356,10 @@ def _started(args: tuple[Any, ...]) -> Touch | None:
     return Touch(kind="child", what=f"child process {_text(args[0])!r}")
 
 
+def _executed(args: tuple[Any, ...]) -> Touch | None:
+    return None if Path(_text(args[0])).name in HARMLESS_PROGRAMS else _started(args)
+
+
 def _popen(args: tuple[Any, ...]) -> Touch | None:
     program = os.fsdecode(args[0] if args[0] is not None else next(iter(args[1]), ""))
     if Path(program).name in HARMLESS_PROGRAMS:
@@ -502,7 +506,7 @@ _declare(
         "os.posix_spawn": _started,
         "os.spawn": lambda args: _started(args[1:]),
         "os.startfile": _started,
-        "os.exec": _started,
+        "os.exec": _executed,
         "os.fork": _forked,
         "os.forkpty": _forked,
         "os.kill": _killed,

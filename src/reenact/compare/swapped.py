@@ -1,7 +1,7 @@
 """Which recorded calls a replay made in another order than their lane did when recorded.
 
 Lanes run side by side, and how they interleave says nothing. Within a lane calls follow each other, below one parent,
-unless code runs there side by side all the same (gevent): where two of its calls overlapped nothing is said.
+unless code runs there side by side all the same (eventlet): where two of its calls overlapped nothing is said.
 Queries of a database are left out: libraries send some of them in the order of a set of objects.
 """
 

@@ -19,7 +19,7 @@ from reenact.values.call import Streamed
 from reenact.values.history import MOST, History
 from reenact.values.lenient import as_list, as_text
 from reenact.values.log import Record
-from reenact.values.run import PAUSES, Node, Run
+from reenact.values.run import LANDINGS, PAUSES, Node, Run
 
 ALL = "all"
 """`path#all` names every trace of a file as one run."""
@@ -216,7 +216,7 @@ _LOOKED_AT = 100
 """So many runs of a recording are looked through for a unit: its processes are fewer."""
 _MOST_AROUND = 1000
 """So many calls of the process are looked at: those of its start-up come first."""
-_ORDERS = frozenset({"reenact.order.head", "reenact.order.end", "reenact.lane.ends", PAUSES})
+_ORDERS = frozenset({"reenact.order.head", "reenact.order.end", "reenact.lane.ends", PAUSES, LANDINGS})
 
 
 def _of_the_first_process(source: RunSource, store: DirectoryStore) -> RunSource:

@@ -19,7 +19,7 @@ from functools import partial, wraps
 from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from typing import Any, Final
 
-from reenact.boundary import children, lanes, pauses
+from reenact.boundary import children, lanes, pauses, task_births
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.lanes import Lane
 from reenact.boundary.pauses import LONGER_S, Waiting
@@ -107,7 +107,7 @@ def _on_own_lane(future: Future[Any], function: Callable[[Future[Any]], object])
     if host is None or _is_of_others(function):
         return function
     label = lanes.label(function)
-    lane, job = lanes.current().spawn(f"callback {label}"), lanes.job_of(future)
+    lane, job = lanes.current().spawn(f"callback {label}"), task_births.job_of(future)
     lane.threaded = True
     if job is not None and not job.used and (descent := host.descent(label, lane.path)) is not None:
         job.used, job.root = True, descent.root
@@ -117,6 +117,7 @@ def _on_own_lane(future: Future[Any], function: Callable[[Future[Any]], object])
 def _add_done_callback(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def add_done_callback(self: Future[Any], fn: Callable[[Future[Any]], object]) -> None:
+        pauses.hand_over(_getframe(1))  # who comes late for the end runs it at once
         try:
             fn = _on_own_lane(self, fn)
         except Exception:

@@ -1,7 +1,8 @@
-"""Waits of native code in the agent's own code: locks and `queue.SimpleQueue` with a time, `select` and `selectors`.
+"""Waits of native code in the agent's own code: locks, `queue.SimpleQueue`, `select` and `selectors`.
 
-In a replay they end as they did when recorded, in their place among the answers. A native class takes no wrapper, so
-what the agent's own code makes is one of ours, under the native name; libraries make the native ones.
+In a replay they end as they did when recorded, in their place among the answers; threads take a lock, or an item, in
+the order in which they took it. A native class takes no wrapper, so what the agent's own code makes is one of ours,
+under the native name; libraries make the native ones.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the runn
 from types import FrameType
 from typing import Any, ClassVar, Final, cast
 
-from reenact.boundary import pauses, tape
+from reenact.boundary import pauses, program_threads, tape
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.pauses import LONGER_S, Waiting, begun, hand_over, is_late_again, waited
 from reenact.boundary.tape import Sites, Source
 from reenact.contracts.integration import Integration, PatchSet
+from reenact.values import locks
 
 _SITES: Final = Sites(Source(name="native wait"), libraries=False)
 _SHORT_S: Final = 0.001
@@ -37,6 +39,11 @@ def _is_own(frame: FrameType | None) -> bool:
     except Exception:
         forgive("native_waits.is_own")
         return False
+
+
+def _taking(frame: FrameType | None) -> Waiting | None:
+    """Begin to take something, once the program has threads; None where it has none, or nobody keeps who takes it."""
+    return pauses.taking(frame) if program_threads.begun() else None
 
 
 class _ByName(type):
@@ -72,19 +79,23 @@ class _Lock(metaclass=_ByName):
         return repr(self._lock)
 
     def __enter__(self: Any) -> bool:
-        return self._lock.acquire()
+        turn = _taking(_getframe(1))
+        return self._lock.acquire() if turn is None else pauses.taken_in_turn(turn, self._lock.acquire)
 
     def __exit__(self: Any, *_: object) -> None:
         self._lock.release()
 
     def acquire(self: Any, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002 - as it is called
         """Take the lock, or let the time pass."""
+        native: Callable[..., bool] = self._lock.acquire
+        if blocking and timeout == -1:
+            turn = _taking(_getframe(1))
+            return native() if turn is None else pauses.taken_in_turn(turn, native)
         waiting = begun(timeout, _getframe(1)) if blocking and timeout > 0 else None
         if waiting is None:
-            return self._lock.acquire(blocking, timeout)
+            return native(blocking, timeout)
         if is_late_again(waiting, timeout):
             return False
-        native: Callable[[bool, float], bool] = self._lock.acquire
         return waited(waiting, timeout, partial(native, True), operator.not_)
 
 
@@ -99,13 +110,19 @@ def _simple_queue(original: Any) -> type[Any]:
         """A queue of the agent's own code."""
 
         def __new__(cls) -> Any:
-            return original.__new__(cls if cls is not SimpleQueue or _is_own(_getframe(1)) else original)
+            if cls is SimpleQueue and not _is_own(_getframe(1)):
+                return original.__new__(original)
+            made: Any = original.__new__(cls)
+            made._taking = locks.lock()  # noqa: SLF001 - it is this very class
+            return made
 
         def __reduce_ex__(self, protocol: Any) -> Any:
             return original().__reduce_ex__(protocol)  # as a lock's
 
         def get(self, block: bool = True, timeout: float | None = None) -> Any:  # noqa: FBT001, FBT002 - as it is called
-            """Take something out, or let the time pass."""
+            """Take something out, in turn, or let the time pass."""
+            if block and timeout is None and (turn := _taking(_getframe(1))) is not None:
+                return pauses.taken_in_turn(turn, lambda: original.get(self), self._taking)
             waiting = begun(timeout, _getframe(1)) if block else None
             if waiting is None or timeout is None:
                 return original.get(self, block, timeout)

@@ -18,7 +18,7 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import Any, cast
 
-from reenact.boundary import children, door, lanes, place, touches
+from reenact.boundary import children, door, lanes, place, task_births, touches
 from reenact.boundary.children import Descent, Host, Job
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values import alarms
@@ -423,7 +423,7 @@ def _work_item(original: Callable[..., None]) -> Callable[..., None]:
         original(self, future, fn, *args, **kwargs)
         here = place.current()
         if isinstance(fn, Job) and not (here is not None and here.whole):
-            lanes.runs_elsewhere(future, fn.lane)
+            task_births.runs_elsewhere(future, fn.lane)
 
     return __init__
 

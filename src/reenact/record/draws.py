@@ -16,7 +16,7 @@ from reenact.boundary.pauses import Pause
 from reenact.boundary.place import Place
 from reenact.boundary.tape import Lost, Site
 from reenact.values.json import Json, compact
-from reenact.values.run import PAUSES, UNPAUSED
+from reenact.values.run import LANDINGS, PAUSES, UNPAUSED
 
 NAME: Final = "reenact.draws"
 BEFORE: Final = "reenact.draws.before"
@@ -133,6 +133,9 @@ def paused(reel: Reel, began_ns: int, root: int) -> dict[str, Any]:
 
     by_lane: dict[str, Json] = {lane: [spelled(each) for each in queue] for lane, queue in pauses.take(reel).items()}
     facts: dict[str, Any] = {PAUSES: compact(by_lane)} if by_lane else {}
+    landings, reel.landings = reel.landings, {}
+    if landings:
+        facts[LANDINGS] = compact(landings)
     return facts | {UNPAUSED: reel.unpaused} if reel.unpaused else facts
 
 

@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from reenact.boundary import children, flows, lanes, thread_ids, touches
+from reenact.boundary import children, flows, program_threads, touches
 from reenact.boundary.files import PathChange
 from reenact.boundary.inbound import Inbound
 from reenact.record.listing import Listing
@@ -117,7 +117,7 @@ class _Part:
 
     def __init__(self, began_ns: int, number: int) -> None:
         self.began_ns, self.number = began_ns, number
-        self.begun = lanes.threads_begun()
+        self.begun = program_threads.begun()
         self.files: dict[str, _File] = {}
         self.read = 0
         self.more = 0
@@ -234,7 +234,7 @@ class Writes:
         self._touched[change.path] = last if last[0] == part.number else (part.number, self._count)
         if len(self._touched) > _MOST_TOUCHED:
             self._touched.pop(next(iter(self._touched)), None)
-        part.threads = part.threads or lanes.others_work()
+        part.threads = part.threads or program_threads.others_work()
 
     @property
     def _reads_are_unknown(self) -> bool:
@@ -274,13 +274,13 @@ class Writes:
             report["made"] = new_paths
         if more := sum(part.more for _, part in parts):
             report["more"] = more
-        begun = lanes.threads_begun()
-        if any(part.threads or part.begun < begun for _, part in parts) or lanes.others_work():
+        begun = program_threads.begun()
+        if any(part.threads or part.begun < begun for _, part in parts) or program_threads.others_work():
             report["threads"] = True
         if names := [each.rpartition("/")[2] for each in self._names()][-_MOST_NAMES:]:
             report["temporary"] = [*names]
         spelled = compact(report)
-        ids = thread_ids.among(spelled)
+        ids = program_threads.among(spelled)
         return compact({**report, "thread_ids": [*ids]}) if ids else spelled
 
     def _files_of(self, parts: Iterable[tuple[Owner, _Part]], *, alone: bool) -> tuple[list[Json], list[Json]]:

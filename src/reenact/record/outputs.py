@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Final, cast
 
-from reenact.boundary import lanes, place, thread_ids
+from reenact.boundary import lanes, place, program_threads
 from reenact.boundary.inbound import Inbound
 from reenact.record import console, tool_prints
 from reenact.record.console import Source
@@ -179,7 +179,7 @@ class Outputs:
             if names := [each.rpartition("/")[2] for each in self._names()][-_MOST_NAMES:]:
                 report["temporary"] = [*names]
         spelled = compact(report)
-        ids = thread_ids.among(spelled)
+        ids = program_threads.among(spelled)
         return compact({**report, "thread_ids": [*ids]}) if ids else spelled
 
     def _stream_entry(self, stream: _Stream) -> dict[str, Json]:

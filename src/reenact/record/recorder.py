@@ -17,6 +17,7 @@ from opentelemetry.trace.status import StatusCode
 
 from reenact.boundary import door, flows, inbound, inbound_clients, lanes, place
 from reenact.boundary.forgiving import swallow
+from reenact.boundary.pauses import Pause
 from reenact.boundary.place import Place
 from reenact.contracts.dialect import Writing
 from reenact.contracts.redactor import Place as Where
@@ -306,9 +307,12 @@ class Recorder:
         """Let every pool job end when it will."""
 
     def ended(self, lane: lanes.Lane) -> None:
-        """Number the end of a pool job, as long as its run is open."""
+        """Number the end of a pool job, as long as its run is open; of one that made no call, as the end of a pause."""
         if (run := self._runs.with_root(lane.root)) is not None:
             run.lane_ends[lane.path] = [self.next_order(), time.time_ns()]
+        elif lane.is_work and not lane.root:
+            order = self.next_order()
+            lane.reel.paused(lane.path, Pause(order, order, time.time_ns(), lane.call))
 
     def open(self, call: Call) -> SpanPassage:
         """Let a call in, its request written down."""

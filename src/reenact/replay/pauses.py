@@ -10,18 +10,19 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from reenact.boundary.lanes import Lane
-from reenact.boundary.pauses import Turn
+from reenact.boundary.pauses import Landing, Turn
 from reenact.replay.pace import in_next_turn
 from reenact.replay.release import Expected, Gate
 from reenact.values import locks
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lane import MARK, in_unit, sequence
 from reenact.values.lenient import as_list, as_object
-from reenact.values.run import PAUSES, PROCESS_ROOT, Node
+from reenact.values.run import LANDINGS, PAUSES, PROCESS_ROOT, Node
 
+_ALONE: Final = Landing()
 Place = tuple[str, str]
 """A sequence, and a lane."""
 
@@ -55,6 +56,8 @@ class Pauses:
                 self._calls[place].append(node.start_order)
         for queue in self._calls.values():
             queue.sort()
+        self.landings = dict(_landings(nodes, units))
+        """When event loops heard of the ends of jobs."""
         self.of_jobs = {lane: (numbers, lane) for numbers, lane in self._queues if f"/{MARK}" in lane}
         """Where the jobs of pools of processes waited, by lane alone: they run in whatever process is free."""
         self._inside = frozenset(each.call for queue in self._queues.values() for each in queue)
@@ -148,6 +151,30 @@ def _read_pauses(listed: Json, root: Node) -> Iterable[RecordedPause]:
                 continue
 
 
+def _landings(nodes: Collection[Node], units: Collection[str]) -> Iterator[tuple[Place, Landing]]:
+    """Read when event loops heard of the ends of jobs that came close behind others, and of these."""
+    for root in nodes:
+        text = root.span.attributes.get(LANDINGS)
+        by_lane = as_object(parsed_or_none(text) if isinstance(text, str) else None)
+        followers = {
+            before: (lane, turns)
+            for lane, landing in by_lane.items()
+            for before, turns in [_read_landing(landing)]
+            if before
+        }
+        for lane in {*by_lane, *followers}:
+            before, turns = _read_landing(by_lane.get(lane))
+            yield _place(root, lane, units), Landing(before, turns, followers.get(lane, ("", 0))[0])
+
+
+def _read_landing(landing: Json) -> tuple[str, int]:
+    match landing:
+        case [str(before), int(turns)]:
+            return before, turns
+        case _:
+            return "", 0
+
+
 def _call(rest: list[Json]) -> str:
     return rest[0] if rest and isinstance(rest[0], str) else ""
 
@@ -181,6 +208,15 @@ class Pacing:
         await gate.wait_async(turn.order, at)
         if not self._pauses.calls_behind((numbers, at), turn.order):
             in_next_turn(gate.settled, at)
+
+    def end_job(self, lane: Lane) -> None:
+        """Block until a pool job that made no call may end."""
+        if lane.is_work and (turn := self.turn(lane)) is not None:
+            self.wait(turn, lane)
+
+    def landing(self, lane: Lane) -> Landing:
+        """Say when an event loop heard of the end of a job when recorded."""
+        return self._pauses.landings.get(self._place(lane), _ALONE)
 
     def blocks(self, lane: Lane) -> None:
         """Hear that a lane waits for somebody, with no end."""

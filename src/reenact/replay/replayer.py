@@ -358,6 +358,7 @@ class Replayer:
         at = (self._process, _at(lane))
         lane_key = at if at in self.stubs.lane_ends else self.stubs.ends_on.get(_at(lane))
         if lane_key is None:
+            self.pacing.end_job(lane)
             return
         if (gate := self._gates.get(self.stubs.lane_ends.sequences[lane_key])) is not None:
             gate.wait(self.stubs.lane_ends[lane_key][0], _at(lane))

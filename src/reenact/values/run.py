@@ -103,6 +103,8 @@ WRITTEN = "reenact.written"
 
 PAUSES = "reenact.pauses"
 """The attribute of a root that tells, as JSON, where its code waited by the clock."""
+LANDINGS = "reenact.landings"
+"""The attribute of a root that tells, as JSON, which ends of jobs an event loop heard of close behind others."""
 UNPAUSED = "reenact.pauses.more"
 """The attribute of a root that counts how often its code waited beyond what is told."""
 READ_VARIABLES = "reenact.variables"

@@ -14,7 +14,7 @@ from reenact.values.discovered_tools import run_again
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lane import sequence
 from reenact.values.lenient import as_count, as_list, as_object
-from reenact.values.run import PAUSES, Node, Run
+from reenact.values.run import LANDINGS, PAUSES, Node, Run
 from reenact.values.variation import Edit, Group, Variation
 
 _MOST = 40
@@ -100,18 +100,21 @@ def _ordered(run: Run, group: Sequence[Node], order: Sequence[Node], size: int) 
 def _waits_that_see(run: Run, first: int, last: int) -> Iterator[Edit]:
     """Forget which of several a wait found done where it may have lasted into the numbers from `first` to `last`.
 
-    A wait that was woken has no number of its own end. What it finds now is what is done by then.
+    A wait that was woken has no number of its own end. What it finds now is what is done by then. Nor does any end of a
+    job come close behind another because it did so when recorded.
     """
     for node in run.nodes:
-        text = node.span.attributes.get(PAUSES)
-        if not isinstance(text, str):
-            continue
-        lanes = as_object(parsed_or_none(text))
+        text, attributes = node.span.attributes.get(PAUSES), dict[str, str]()
+        lanes = as_object(parsed_or_none(text) if isinstance(text, str) else None)
         blind: dict[str, Json] = {
             lane: [_blind(each, first, last) for each in as_list(pauses)] for lane, pauses in lanes.items()
         }
         if blind != lanes:
-            yield Edit(node=node.id, attributes={PAUSES: compact(blind)})
+            attributes[PAUSES] = compact(blind)
+        if LANDINGS in node.span.attributes:
+            attributes[LANDINGS] = "{}"
+        if attributes:
+            yield Edit(node=node.id, attributes=attributes)
 
 
 def _blind(pause: Json, first: int, last: int) -> Json:

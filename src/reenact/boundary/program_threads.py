@@ -1,0 +1,76 @@
+"""The threads of this process: their ids, as `threading.get_ident` gives them, and whether several are at work.
+
+On Linux an id is the address of the thread's descriptor (pthread_self(3)): a number of 12 digits and more that is
+another in each run, and that log lines in JSON often hold.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+from collections import deque
+from concurrent.futures import Future
+from typing import Any, Final
+
+_MOST: Final = 2_000
+_NUMBER: Final = re.compile(r"(?<!\d)\d{12,16}(?!\d)")
+_ids: deque[int] = deque(maxlen=_MOST)
+"""Those of threads other than the main one, the newest last."""
+
+
+def note() -> None:
+    """Note the id of the thread that is running."""
+    _ids.append(threading.get_ident())
+
+
+def among(text: str) -> list[int]:
+    """Give the ids that a text holds, in their order as numbers."""
+    numbers = {int(each) for each in _NUMBER.findall(text)}
+    return sorted(numbers.intersection({*_ids, threading.main_thread().ident}))
+
+
+# who is at work
+
+_begun = [0]
+"""How many threads were started here, and jobs handed to pools, whose work is no library's."""
+_jobs: dict[int, bool] = {}
+"""Jobs of the program's that are not over, by the identities of their futures: whether no event loop awaits them."""
+_of_pools: dict[int, None] = {}
+"""The threads of pools, by their identities."""
+
+
+def begun() -> int:
+    """Count the threads and the jobs of pools that were begun here; those that a library does its own work on aside."""
+    return _begun[0]
+
+
+def others_work() -> bool:
+    """Tell whether more than one thread is at work; one of a pool that has no job of the program's rests.
+
+    A single job that a loop has handed over is none beside others: the task that awaits it goes on when it has ended.
+    """
+    return len(_jobs) > 1 or any(_jobs.values()) or threading.active_count() - len(_of_pools) > 1
+
+
+def count_thread() -> None:
+    """Count a thread that is being started."""
+    _begun[0] += 1
+
+
+def count_job(future: Future[Any]) -> None:
+    """Count a job of a pool, until it is over."""
+    is_beside = asyncio._get_running_loop() is None  # noqa: SLF001 - `get_running_loop` raises where there is none
+    _begun[0] += is_beside or bool(_jobs)
+    _jobs[id(future)] = is_beside
+    future.add_done_callback(lambda over: _jobs.pop(id(over), None))
+
+
+def pool_thread_begins(thread: threading.Thread) -> None:
+    """Hear that a thread of a pool runs."""
+    _of_pools[id(thread)] = None
+
+
+def thread_ends(thread: threading.Thread) -> None:
+    """Hear that a thread, of a pool or not, has run."""
+    _of_pools.pop(id(thread), None)

@@ -1,0 +1,189 @@
+"""Threads that race with no call in them: who ends first, and who takes a lock or an item first, is the same again."""
+
+from __future__ import annotations
+
+import pytest
+
+from desk import Desk
+
+BEGIN = """
+import asyncio, hashlib, queue, threading
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, as_completed, wait
+from multiprocessing.pool import ThreadPool
+import reenact
+
+@reenact.tool
+def note() -> int:
+    return 1
+
+def work(number):
+    digest = hashlib.sha256()
+    for _ in range(2 + number * 7 % 11):
+        digest.update(b"x" * 300_000)
+    return number
+
+ends = []
+"""
+
+PROGRAMS = {
+    "as they are completed": """
+with ThreadPoolExecutor(4) as pool:
+    ends += [job.result() for job in as_completed([pool.submit(work, number) for number in range(12)])]
+note()
+""",
+    "in rounds": """
+note()
+with ThreadPoolExecutor(4) as pool:
+    jobs = {pool.submit(work, number) for number in range(12)}
+    while jobs:
+        over, jobs = wait(jobs, return_when=FIRST_COMPLETED)
+        ends.append(sorted(job.result() for job in over))
+""",
+    "told by callbacks": """
+with ThreadPoolExecutor(4) as pool:
+    for number in range(12):
+        pool.submit(work, number).add_done_callback(lambda job: ends.append(job.result()))
+note()
+""",
+    "out of a pool of multiprocessing": """
+note()
+with ThreadPool(4) as pool:
+    ends += pool.imap_unordered(work, range(12))
+""",
+    "in an event loop": """
+async def one(number):
+    ends.append(await asyncio.to_thread(work, number))
+
+async def main():
+    loop = asyncio.get_running_loop()
+    for each in asyncio.as_completed([loop.run_in_executor(None, work, number) for number in range(12)]):
+        ends.append(await each)
+    await asyncio.gather(*map(one, range(12)))
+
+asyncio.run(main())
+note()
+""",
+    "in an event loop, while tasks go on": """
+def job(number):
+    note()
+    return work(number % 3)
+
+async def one(number):
+    await asyncio.to_thread(job, number)
+    for step in range(8):
+        await asyncio.sleep(0)
+        ends.append((number, step))
+
+async def main():
+    for _ in range(5):
+        await asyncio.gather(*map(one, range(3)))
+
+asyncio.run(main())
+""",
+    "in threads of anyio": """
+import anyio
+
+async def one(number):
+    ends.append(await anyio.to_thread.run_sync(work, number))
+
+async def main():
+    async with anyio.create_task_group() as group:
+        for number in range(12):
+            group.start_soon(one, number)
+
+note()
+anyio.run(main)
+""",
+    "in a call and behind it": """
+def completed():
+    with ThreadPoolExecutor(4) as pool:
+        return [job.result() for job in as_completed([pool.submit(work, number) for number in range(12)])]
+
+@reenact.tool
+def ask() -> list:
+    return completed()
+
+ends = [ask(), completed()]
+""",
+    "behind a lock": """
+lock = threading.Lock()
+
+def take(number):
+    work(number)
+    with lock:
+        ends.append(number)
+
+note()
+threads = [threading.Thread(target=take, args=(number,)) for number in range(12)]
+for each in threads:
+    each.start()
+for each in threads:
+    each.join()
+""",
+    "out of a queue, behind a lock that is taken twice": """
+lock, jobs = threading.RLock(), queue.SimpleQueue()
+
+def take(name):
+    while (number := jobs.get()) is not None:
+        work(number)
+        with lock:
+            lock.acquire()
+            ends.append((name, number))
+            lock.release()
+
+note()
+threads = [threading.Thread(target=take, args=(name,)) for name in range(3)]
+for each in threads:
+    each.start()
+for number in [*range(12), None, None, None]:
+    jobs.put(number)
+for each in threads:
+    each.join()
+""",
+}
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("how", PROGRAMS)
+def test_who_was_first_is_first_again(desk: Desk, how: str) -> None:
+    desk.write("agent.py", BEGIN + PROGRAMS[how] + "print(ends)\n")
+    recorded = desk.reenact("run", "--", "python", "agent.py")
+    assert "replayable: exact" in recorded.stderr
+    for _ in range(3):
+        replay = desk.reenact("replay", "last")
+        assert (replay.returncode, replay.stdout) == (0, recorded.stdout), replay.stderr
+        assert "same: " in replay.stderr
+
+
+def test_a_lock_that_is_taken_too_often_makes_the_recording_partial(desk: Desk) -> None:
+    lines = """
+lock = threading.Lock()
+
+def take():
+    for _ in range(6_000):
+        with lock:
+            ends.append(threading.current_thread().name)
+
+note()
+threads = [threading.Thread(target=take) for _ in range(2)]
+for each in threads:
+    each.start()
+for each in threads:
+    each.join()
+"""
+    desk.write("agent.py", BEGIN + lines)
+    recorded = desk.reenact("run", "--", "python", "agent.py")
+    assert "replayable: partial" in recorded.stderr
+    assert "who went on first" in recorded.stderr
+
+
+def test_a_lock_of_a_program_that_is_alone_keeps_nothing(desk: Desk) -> None:
+    lines = """
+lock = threading.Lock()
+for _ in range(12_000):
+    with lock:
+        ends.append(1)
+note()
+"""
+    desk.write("agent.py", BEGIN + lines)
+    assert "replayable: exact" in desk.reenact("run", "--", "python", "agent.py").stderr
