@@ -53,17 +53,13 @@ def job_of(future: Future[Any]) -> Any:
 
 
 def handing_on(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a future of asyncio that stands for a job of a pool be as old as the job, and done in its turn."""
+    """Make a future of asyncio that stands for a job of a pool be as old as the job."""
 
     @wraps(original)
     def wrap_future(future: Any, **kwargs: Any) -> Any:
         asyncio_future = original(future, **kwargs)
         if asyncio_future is not future and (birth := _births.get(future)) is not None:
             _births[asyncio_future] = birth
-            if (lane := job_of(future)) is not None:
-                from reenact.boundary import landings  # few programs hand anything to threads
-
-                landings.watch(future, asyncio_future.get_loop(), lane)
         return asyncio_future
 
     return wrap_future

@@ -5,7 +5,8 @@ that was cancelled when recorded, or that was never due, is not called before it
 
 A callback of a future of `concurrent.futures` runs on whichever thread ends the future: a worker, the thread that tells
 the ends of processes, or who adds it where the future is done. Threads race for that. So it runs on a lane of its own,
-named where it is added, and futures that have any end in the recorded order.
+named where it is added, and futures that have any end in the recorded order. An event loop that is handed such a future
+hears of its end in its turn (`boundary.landings`).
 """
 
 from __future__ import annotations
@@ -127,10 +128,25 @@ def _add_done_callback(original: Callable[..., Any]) -> Callable[..., Any]:
     return add_done_callback
 
 
+def _landing(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def wrap_future(future: Any, **kwargs: Any) -> Any:
+        asyncio_future = original(future, **kwargs)
+        if asyncio_future is not future and (lane := task_births.job_of(future)) is not None:
+            from reenact.boundary import landings  # few programs hand anything to threads
+
+            landings.watch(future, asyncio_future.get_loop(), lane)
+        return asyncio_future
+
+    return wrap_future
+
+
 def _install(patches: PatchSet) -> None:
     patches.replace(asyncio.BaseEventLoop, "call_at", _call_at)
     patches.replace(asyncio.TimerHandle, "cancel", _cancel)
     patches.replace(Future, "add_done_callback", _add_done_callback)
+    for module in (asyncio, asyncio.futures):
+        patches.replace(module, "wrap_future", _landing)
 
 
 INTEGRATION = Integration(name="callbacks", libraries=("asyncio", "concurrent.futures"), install=_install)
