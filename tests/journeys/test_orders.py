@@ -120,6 +120,83 @@ for each in threads:
 for each in threads:
     each.join()
 """,
+    "on a condition": """
+changed, counted = threading.Condition(), threading.Condition(threading.Lock())
+
+def take(number):
+    work(number)
+    with changed:
+        ends.append(number)
+        changed.notify_all()
+    work(number + 3)
+    counted.acquire()
+    ends.append(-number)
+    counted.notify()
+    counted.release()
+
+note()
+threads = [threading.Thread(target=take, args=(number,)) for number in range(1, 9)]
+for each in threads:
+    each.start()
+with changed:
+    while len(ends) < 3:
+        changed.wait()
+        ends.append("woken")
+with counted:
+    counted.wait_for(lambda: ends.append("looked") or sum(isinstance(end, int) and end < 0 for end in ends) == 8)
+for each in threads:
+    each.join()
+""",
+    "of what is there": """
+jobs, met, plain = queue.Queue(), threading.Barrier(3), queue.SimpleQueue()
+for number in range(12):
+    jobs.put(number)
+    plain.put(number)
+
+def take(name):
+    looks = []
+    while not jobs.empty():
+        try:
+            looks.append(work(jobs.get_nowait()))
+        except queue.Empty:
+            looks.append("nothing")
+    looks.append(("met", met.wait()))
+    try:
+        while True:
+            looks.append(work(plain.get(block=False)))
+    except queue.Empty:
+        return name, looks
+
+note()
+with ThreadPoolExecutor(3) as pool:
+    futures = [pool.submit(take, name) for name in "abc"]
+    ends += [future.result() for future in futures]
+""",
+    "handed to a loop": """
+async def keep(number):
+    ends.append(number)
+    return number
+
+async def main():
+    loop, ready = asyncio.get_running_loop(), asyncio.Queue()
+
+    def take(number):
+        work(number)
+        loop.call_soon_threadsafe(ready.put_nowait, number)
+
+    def keep_there(number):
+        work(number)
+        return asyncio.run_coroutine_threadsafe(keep(number), loop).result()
+
+    threads = [threading.Thread(target=take, args=(number,)) for number in range(10)]
+    for each in threads:
+        each.start()
+    ends.extend([await ready.get() for _ in threads])
+    await asyncio.gather(*(asyncio.to_thread(keep_there, number) for number in range(8)))
+
+asyncio.run(main())
+note()
+""",
     "out of a queue, behind a lock that is taken twice": """
 lock, jobs = threading.RLock(), queue.SimpleQueue()
 

@@ -536,6 +536,8 @@ def _submit(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             lane, job = _as_job(fn, args)
             lane.is_work = not lane.is_aside and _is_work(fn, (*args, *kwargs.values()))
+            if lane.is_work:
+                program_threads.hand_over()
         except Exception:
             forgive("lanes.submit")
             return original(self, fn, *args, **kwargs)

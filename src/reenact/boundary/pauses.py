@@ -17,7 +17,7 @@ from functools import wraps
 from types import FrameType
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
-from reenact.boundary import lanes, place
+from reenact.boundary import lanes, place, program_threads
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.lanes import Lane, Reel
 from reenact.boundary.tape import Sites, Source
@@ -323,6 +323,11 @@ def taking(frame: FrameType | None) -> Waiting | None:
     return None
 
 
+def looking(frame: FrameType | None) -> Waiting | None:
+    """Begin to look at what other threads change, once the program has any; None where nobody keeps it."""
+    return taking(frame) if program_threads.are_there() else None
+
+
 def taken_in_turn(waiting: Waiting, take: Callable[[], T], alone: AbstractContextManager[Any] = _NOBODY) -> T:
     """Take what several threads may wait for: in a replay the thread gets it that got it when recorded.
 
@@ -336,10 +341,50 @@ def taken_in_turn(waiting: Waiting, take: Callable[[], T], alone: AbstractContex
         with alone:
             item = take()
             waiting.ended(late=True)
+    except queue.Empty:
+        waiting.ended(late=True)
+        raise
     except BaseException:
         waiting.cut_short()
         raise
     return item
+
+
+class _Retaking(threading.local):
+    """The turn in which a thread that waits on a condition takes its lock again."""
+
+    turn: Waiting | None = None
+
+    def take(self) -> Waiting | None:
+        """Give it, once."""
+        turn, self.turn = self.turn, None
+        return turn
+
+
+_RETAKING: Final = _Retaking()
+
+
+def waited_on(wait: Callable[[], T], frame: FrameType | None) -> T:
+    """Wait on a condition, with no end, and have its lock taken again in turn."""
+    turn = taking(frame)
+    if turn is None:
+        begun(None, frame)
+        return wait()
+    _RETAKING.turn = turn
+    try:
+        return wait()
+    finally:
+        if _RETAKING.take() is not None:  # it is no lock of the agent's own
+            turn.cut_short()
+
+
+def retake(take: Callable[[], object]) -> None:
+    """Take the lock of a condition again that the running thread has waited on: in turn, where it has one."""
+    turn = _RETAKING.take()
+    if turn is None:
+        take()
+    else:
+        taken_in_turn(turn, take)
 
 
 def hand_over(frame: FrameType | None) -> None:

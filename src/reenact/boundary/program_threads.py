@@ -34,6 +34,8 @@ def among(text: str) -> list[int]:
 
 _begun = [0]
 """How many threads were started here, and jobs handed to pools, whose work is no library's."""
+_any: list[bool] = []
+"""Not empty once there was one."""
 _jobs: dict[int, bool] = {}
 """Jobs of the program's that are not over, by the identities of their futures: whether no event loop awaits them."""
 _of_pools: dict[int, None] = {}
@@ -53,9 +55,21 @@ def others_work() -> bool:
     return len(_jobs) > 1 or any(_jobs.values()) or threading.active_count() - len(_of_pools) > 1
 
 
+def are_there() -> bool:
+    """Tell whether the program has begun any thread, or handed a job to a pool, which may be over."""
+    return bool(_any)
+
+
 def count_thread() -> None:
-    """Count a thread that is being started."""
+    """Count a thread that is about to be started."""
     _begun[0] += 1
+    hand_over()
+
+
+def hand_over() -> None:
+    """Hear that a job is about to be handed to a pool: it may begin at once."""
+    if not _any:
+        _any.append(True)
 
 
 def count_job(future: Future[Any]) -> None:

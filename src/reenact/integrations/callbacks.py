@@ -20,14 +20,16 @@ from functools import partial, wraps
 from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from typing import Any, Final
 
-from reenact.boundary import children, lanes, pauses, task_births
+from reenact.boundary import children, lanes, pauses, tape, task_births
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.lanes import Lane
 from reenact.boundary.pauses import LONGER_S, Waiting
 from reenact.boundary.tape import Sites, Source
 from reenact.contracts.integration import Integration, PatchSet
+from reenact.values import locks
 
 _SITES: Final = Sites(Source(name="timer"), libraries=False)
+_HANDING_OVER: Final = locks.lock()
 _OTHERS: Final = ("asyncio.", "concurrent.", "reenact.")
 """Packages whose callbacks hand an end on and do nothing of the program's."""
 
@@ -128,6 +130,19 @@ def _add_done_callback(original: Callable[..., Any]) -> Callable[..., Any]:
     return add_done_callback
 
 
+def _from_thread(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Have threads of the program hand something over to a loop in turn."""
+
+    @wraps(original)
+    def handed_over(*args: Any, **kwargs: Any) -> Any:
+        turn = pauses.taking(_getframe(1))
+        if turn is None:
+            return original(*args, **kwargs)
+        return pauses.taken_in_turn(turn, partial(original, *args, **kwargs), _HANDING_OVER)
+
+    return handed_over
+
+
 def _landing(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def wrap_future(future: Any, **kwargs: Any) -> Any:
@@ -145,6 +160,11 @@ def _install(patches: PatchSet) -> None:
     patches.replace(asyncio.BaseEventLoop, "call_at", _call_at)
     patches.replace(asyncio.TimerHandle, "cancel", _cancel)
     patches.replace(Future, "add_done_callback", _add_done_callback)
+    patches.replace(asyncio.BaseEventLoop, "call_soon_threadsafe", _from_thread)
+    patches.when_imported("uvloop", lambda module: patches.replace(module.Loop, "call_soon_threadsafe", _from_thread))
+    original = asyncio.run_coroutine_threadsafe
+    patches.replace(asyncio, "run_coroutine_threadsafe", _from_thread)
+    tape.rebind(patches, {id(original): asyncio.run_coroutine_threadsafe})
     for module in (asyncio, asyncio.futures):
         patches.replace(module, "wrap_future", _landing)
 

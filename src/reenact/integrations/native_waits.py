@@ -1,4 +1,4 @@
-"""Waits of native code in the agent's own code: locks, `queue.SimpleQueue`, `select` and `selectors`.
+"""Waits of native code in the agent's own code: locks, those of conditions too, `queue.SimpleQueue` and `select`.
 
 In a replay they end as they did when recorded, in their place among the answers; threads take a lock, or an item, in
 the order in which they took it. A native class takes no wrapper, so what the agent's own code makes is one of ours,
@@ -20,15 +20,16 @@ from collections.abc import Callable, Iterable
 from functools import partial, wraps
 from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from types import FrameType
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final, TypeVar, cast
 
-from reenact.boundary import pauses, program_threads, tape
+from reenact.boundary import pauses, tape
 from reenact.boundary.forgiving import forgive
-from reenact.boundary.pauses import LONGER_S, Waiting, begun, hand_over, is_late_again, waited
+from reenact.boundary.pauses import LONGER_S, Waiting, begun, is_late_again, waited
 from reenact.boundary.tape import Sites, Source
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values import locks
 
+T = TypeVar("T")
 _SITES: Final = Sites(Source(name="native wait"), libraries=False)
 _SHORT_S: Final = 0.001
 
@@ -39,11 +40,6 @@ def _is_own(frame: FrameType | None) -> bool:
     except Exception:
         forgive("native_waits.is_own")
         return False
-
-
-def _taking(frame: FrameType | None) -> Waiting | None:
-    """Begin to take something, once the program has threads; None where it has none, or nobody keeps who takes it."""
-    return pauses.taking(frame) if program_threads.begun() else None
 
 
 class _ByName(type):
@@ -62,11 +58,13 @@ class _Lock(metaclass=_ByName):
     _native: ClassVar[Any]
 
     def __new__(cls) -> Any:
-        native: Any = cls._native()
-        if not _is_own(_getframe(1)):
-            return native
+        return cls.made() if _is_own(_getframe(1)) else cls._native()
+
+    @classmethod
+    def made(cls) -> Any:
+        """Make one, whoever asks."""
         lock: Any = super().__new__(cls)
-        lock._lock = native  # noqa: SLF001 - it is this very class
+        lock._lock = cls._native()  # noqa: SLF001 - it is this very class
         return lock
 
     def __getattr__(self: Any, name: str) -> Any:
@@ -79,7 +77,7 @@ class _Lock(metaclass=_ByName):
         return repr(self._lock)
 
     def __enter__(self: Any) -> bool:
-        turn = _taking(_getframe(1))
+        turn = pauses.looking(_getframe(1))
         return self._lock.acquire() if turn is None else pauses.taken_in_turn(turn, self._lock.acquire)
 
     def __exit__(self: Any, *_: object) -> None:
@@ -89,7 +87,7 @@ class _Lock(metaclass=_ByName):
         """Take the lock, or let the time pass."""
         native: Callable[..., bool] = self._lock.acquire
         if blocking and timeout == -1:
-            turn = _taking(_getframe(1))
+            turn = pauses.looking(_getframe(1))
             return native() if turn is None else pauses.taken_in_turn(turn, native)
         waiting = begun(timeout, _getframe(1)) if blocking and timeout > 0 else None
         if waiting is None:
@@ -98,6 +96,33 @@ class _Lock(metaclass=_ByName):
             return False
         return waited(waiting, timeout, partial(native, True), operator.not_)
 
+    def _acquire_restore(self: Any, state: Any) -> None:
+        native = getattr(self._lock, "_acquire_restore", None)
+        pauses.retake(self._lock.acquire if native is None else partial(native, state))
+
+
+def _own_lock() -> Any:
+    """Make a lock for a condition of the agent's own."""
+    make: Callable[[], Any] | None = getattr(threading.RLock, "made", None)
+    return make() if make is not None else None
+
+
+def _condition(original: Callable[..., None]) -> Callable[..., None]:
+    @wraps(original)
+    def __init__(self: threading.Condition, lock: Any = None) -> None:  # noqa: N807 - it is that method
+        original(self, _own_lock() if lock is None and _is_own(_getframe(1)) else lock)
+
+    return __init__
+
+
+def _entered(original: Callable[..., bool]) -> Callable[..., bool]:
+    @wraps(original)
+    def __enter__(self: threading.Condition) -> bool:  # noqa: N807 - likewise
+        turn = pauses.looking(_getframe(1))
+        return original(self) if turn is None else pauses.taken_in_turn(turn, partial(original, self))
+
+    return __enter__
+
 
 def _lock(original: Callable[[], Any], name: str) -> type[_Lock]:
     native = cast("type[Any]", type(original()))
@@ -105,15 +130,44 @@ def _lock(original: Callable[[], Any], name: str) -> type[_Lock]:
     return _ByName(native.__name__, (_Lock,), names | {"_native": staticmethod(original), "_name": name})
 
 
+def _one(take: Callable[[bool], T], alone: Any, frame: FrameType | None, *, block: bool) -> T:
+    """Take one item out, in turn."""
+    turn = pauses.looking(frame)
+    if turn is not None:
+        return pauses.taken_in_turn(turn, partial(take, block), alone)
+    if block:
+        begun(None, frame)
+    return take(block)
+
+
+def _put(put: Callable[[], None], alone: Any, frame: FrameType | None) -> None:
+    """Hand one item over, in turn."""
+    turn = pauses.taking(frame)
+    if turn is None:
+        put()
+    else:
+        pauses.taken_in_turn(turn, put, alone)
+
+
+def _one_in_time(take: Callable[[float], T], seconds: float, frame: FrameType | None) -> T:
+    """Take one item out, or let the time pass."""
+    waiting = begun(seconds, frame)
+    if waiting is None:
+        return take(seconds)
+    if is_late_again(waiting, seconds):
+        raise queue.Empty
+    return waited(waiting, seconds, take, lambda _: False)
+
+
 def _simple_queue(original: Any) -> type[Any]:
     class SimpleQueue(original):
         """A queue of the agent's own code."""
 
         def __new__(cls) -> Any:
-            if cls is SimpleQueue and not _is_own(_getframe(1)):
-                return original.__new__(original)
-            made: Any = original.__new__(cls)
-            made._taking = locks.lock()  # noqa: SLF001 - it is this very class
+            is_own = cls is not SimpleQueue or _is_own(_getframe(1))
+            made: Any = original.__new__(cls if is_own else original)
+            if is_own:
+                made._taking, made._putting = locks.lock(), locks.lock()  # noqa: SLF001 - it is this very class
             return made
 
         def __reduce_ex__(self, protocol: Any) -> Any:
@@ -121,24 +175,21 @@ def _simple_queue(original: Any) -> type[Any]:
 
         def get(self, block: bool = True, timeout: float | None = None) -> Any:  # noqa: FBT001, FBT002 - as it is called
             """Take something out, in turn, or let the time pass."""
-            if block and timeout is None and (turn := _taking(_getframe(1))) is not None:
-                return pauses.taken_in_turn(turn, lambda: original.get(self), self._taking)
-            waiting = begun(timeout, _getframe(1)) if block else None
-            if waiting is None or timeout is None:
-                return original.get(self, block, timeout)
-            if is_late_again(waiting, timeout):
-                raise queue.Empty
-            return waited(waiting, timeout, lambda seconds: original.get(self, True, seconds), lambda _: False)
+            if not block or timeout is None:
+                return _one(partial(original.get, self), self._taking, _getframe(1), block=block)
+            return _one_in_time(partial(original.get, self, True), timeout, _getframe(1))
+
+        def get_nowait(self) -> Any:
+            """Take something out that is there, in turn."""
+            return _one(partial(original.get, self), self._taking, _getframe(1), block=False)
 
         def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:  # noqa: FBT001, FBT002 - as it is called
             """Hand something over, in turn."""
-            hand_over(_getframe(1))
-            original.put(self, item, block, timeout)
+            _put(partial(original.put, self, item, block, timeout), self._putting, _getframe(1))
 
         def put_nowait(self, item: Any) -> None:
             """Hand something over, in turn."""
-            hand_over(_getframe(1))
-            original.put(self, item)
+            _put(partial(original.put, self, item), self._putting, _getframe(1))
 
     SimpleQueue.__module__, SimpleQueue.__qualname__ = original.__module__, original.__qualname__
     return SimpleQueue
@@ -227,6 +278,8 @@ def _install(patches: PatchSet) -> None:
         original = getattr(owner, name)
         patches.replace(owner, name, make)
         replaced[id(original)] = getattr(owner, name)
+    patches.replace(threading.Condition, "__init__", _condition)
+    patches.replace(threading.Condition, "__enter__", _entered)
     patches.replace(sys.modules["_queue"], "SimpleQueue", lambda _: queue.SimpleQueue)  # by which it is pickled
     copyreg.pickle(cast("Any", _ByName), _spell_class)
     for name in ("SelectSelector", "PollSelector", "EpollSelector", "KqueueSelector"):

@@ -463,7 +463,8 @@ def _install(patches: PatchSet) -> None:
     patches.when_imported("multiprocessing.process", partial(_install_multiprocessing, patches))
     for name in ("multiprocessing.popen_fork", "multiprocessing.popen_forkserver"):
         patches.when_imported(name, partial(_install_popen, patches))
-    patches.when_imported("concurrent.futures.process", partial(_install_executor, patches))
+    for name in ("concurrent.futures.process", "loky.process_executor", "joblib.externals.loky.process_executor"):
+        patches.when_imported(name, partial(_install_executor, patches))
 
 
 INTEGRATION = Integration(

@@ -7,29 +7,40 @@ in time is in time however slow the replay is. Of several futures the same have 
 from __future__ import annotations
 
 import concurrent.futures
+import operator
 import queue
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future
-from functools import wraps
+from functools import partial, wraps
 from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
+from types import CodeType, FrameType
 from typing import Any, Final, TypeVar
 
 from reenact.boundary import pauses, tape, task_births
 from reenact.boundary.forgiving import forgive
-from reenact.boundary.pauses import LONGER_S, SITES, Waiting, begun, hand_over, is_late_again, waited
+from reenact.boundary.pauses import LONGER_S, SITES, Waiting, begun, is_late_again, waited
 from reenact.boundary.task_births import InOrder
 from reenact.contracts.integration import Integration, PatchSet
 
 T = TypeVar("T")
 _PUT_NOWAIT: Final = queue.Queue.put_nowait.__code__
+_GET_NOWAIT: Final = queue.Queue.get_nowait.__code__
+
+
+def _caller(code: CodeType) -> FrameType | None:
+    """Give the frame of who called the function that asks, directly or by `code`."""
+    frame = _getframe(2)
+    return frame.f_back if frame.f_code is code else frame
 
 
 def _get(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def get(self: queue.Queue[Any], block: bool = True, timeout: float | None = None) -> Any:  # noqa: FBT001, FBT002 - as it is called
-        frame = _getframe(1)
+        frame = _caller(_GET_NOWAIT)
+        if not block and (turn := pauses.looking(frame)) is not None:
+            return _take(lambda: original(self, False), turn)
         if block and timeout is None and (turn := pauses.taking(frame)) is not None:
             return _take(lambda: original(self), turn)
         waiting = begun(timeout, frame) if block else None
@@ -53,7 +64,7 @@ def _take(take: Callable[[], T], waiting: Waiting) -> T:
         item = take()
     except BaseException as error:
         _TAKING.waiting = None
-        if isinstance(error, _SHUT_DOWN):
+        if isinstance(error, (queue.Empty, queue.Full, threading.BrokenBarrierError, *_SHUT_DOWN)):
             waiting.ended(late=True)
         else:
             waiting.cut_short()
@@ -82,26 +93,28 @@ _SHUT_DOWN: Final[tuple[type[BaseException], ...]] = tuple(filter(None, [getattr
 """What a queue raises that takes and gives no more, from Python 3.13 on."""
 
 
-def _item(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Number who takes an item while the queue is locked: nobody else takes one in between."""
+def _numbered(original: Callable[..., T]) -> Callable[..., T]:
+    """Number who takes or puts an item, or comes to a barrier, while that is locked: nobody else does so in between."""
 
     @wraps(original)
-    def _get(self: Any) -> Any:
-        item = original(self)
+    def step(self: Any, *args: Any) -> T:
+        result = original(self, *args)
         _TAKING.number()
-        return item
+        return result
 
-    return _get
+    return step
 
 
 def _put(original: Callable[..., None]) -> Callable[..., None]:
     @wraps(original)
     def put(self: queue.Queue[Any], item: Any, block: bool = True, timeout: float | None = None) -> None:  # noqa: FBT001, FBT002 - as it is called
-        caller = _getframe(1)
-        frame = caller.f_back if caller.f_code is _PUT_NOWAIT else caller
+        frame = _caller(_PUT_NOWAIT)
         if not block or not timeout or self.maxsize <= 0:
-            hand_over(frame)
-            original(self, item, block, timeout)
+            turn = pauses.taking(frame)
+            if turn is None:
+                original(self, item, block, timeout)
+            else:
+                _take(lambda: original(self, item, block, timeout), turn)
             return
         waiting = begun(timeout, frame)
         if waiting is None:
@@ -129,8 +142,11 @@ def _let_go(condition: threading.Condition, waiting: Waiting, seconds: float) ->
 def _wait(original: Callable[..., bool]) -> Callable[..., bool]:
     @wraps(original)
     def wait(self: threading.Condition, timeout: float | None = None) -> bool:
-        waiting = begun(timeout, _getframe(1))
-        if waiting is None or timeout is None:
+        frame = _getframe(1)
+        if timeout is None:
+            return pauses.waited_on(partial(original, self), frame)
+        waiting = begun(timeout, frame)
+        if waiting is None:
             return original(self, timeout)
         if _let_go(self, waiting, timeout):
             return False
@@ -142,7 +158,12 @@ def _wait(original: Callable[..., bool]) -> Callable[..., bool]:
 def _wait_for(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def wait_for(self: threading.Condition, predicate: Callable[[], Any], timeout: float | None = None) -> Any:
-        waiting = begun(timeout, _getframe(1))
+        frame = _getframe(1)
+        if timeout is None and pauses.is_on() and SITES.of(frame) is not None:
+            while not (value := predicate()):
+                pauses.waited_on(self.wait, frame)
+            return value
+        waiting = begun(timeout, frame)
         if waiting is None or timeout is None:
             return original(self, predicate, timeout)
         if _let_go(self, waiting, timeout):
@@ -166,6 +187,31 @@ def _acquire(original: Callable[..., bool]) -> Callable[..., bool]:
         return waited(waiting, timeout, lambda seconds: original(self, True, seconds), lambda got: not got)
 
     return acquire
+
+
+def _looked(look: Callable[[int], T]) -> Callable[[Callable[[Any], T]], Callable[[Any], T]]:
+    """Have the agent's own code look at how many items a queue has in turn, while nobody takes or puts one."""
+
+    def make(original: Callable[[Any], T]) -> Callable[[Any], T]:
+        @wraps(original)
+        def looked(self: Any) -> T:
+            turn = pauses.looking(_getframe(1))
+            if turn is None:
+                return original(self)
+            return pauses.taken_in_turn(turn, lambda: look(self._qsize()), self.mutex)
+
+        return looked
+
+    return make
+
+
+def _met(original: Callable[..., int]) -> Callable[..., int]:
+    @wraps(original)
+    def wait(self: threading.Barrier, timeout: float | None = None) -> int:
+        turn = pauses.taking(_getframe(1))
+        return original(self, timeout) if turn is None else _take(lambda: original(self, timeout), turn)
+
+    return wait
 
 
 def _join(original: Callable[..., None]) -> Callable[..., None]:
@@ -288,7 +334,12 @@ def _install(patches: PatchSet) -> None:
     patches.replace(queue.Queue, "get", _get)
     patches.replace(queue.Queue, "put", _put)
     for kind in (queue.Queue, queue.LifoQueue, queue.PriorityQueue):
-        patches.replace(kind, "_get", _item)
+        for name in ("_get", "_put"):
+            patches.replace(kind, name, _numbered)
+    patches.replace(threading.Barrier, "_enter", _numbered)
+    patches.replace(threading.Barrier, "wait", _met)
+    patches.replace(queue.Queue, "empty", _looked(operator.not_))
+    patches.replace(queue.Queue, "qsize", _looked(int))
     patches.replace(threading.Condition, "wait", _wait)
     patches.replace(threading.Condition, "wait_for", _wait_for)
     for name in ("acquire", "__enter__"):  # two names of one function
