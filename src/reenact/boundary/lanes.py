@@ -103,6 +103,12 @@ class Reel:
         if len(self.landings) < _PAUSES:
             self.landings[path] = [before, turns]
 
+    def is_full(self) -> bool:
+        """Tell whether no further pause is noted; it counts the one of who asks."""
+        full = self._noted >= _PAUSES
+        self.unpaused += full
+        return full
+
     def take_pauses(self) -> dict[str, list[Any]]:
         """Give the pauses that were noted since the last time, by lane."""
         pauses, self.pauses, self._noted = self.pauses, {}, 0

@@ -23,6 +23,8 @@ from reenact.boundary.lanes import Lane, Reel
 from reenact.boundary.tape import Sites, Source
 
 T = TypeVar("T")
+_process_time_ns, _time_ns = time.process_time_ns, time.time_ns
+"""The clocks themselves, and not those that the agent's code reads."""
 _COMPUTED_NS: Final = 200_000
 """As much processor time of others within a pause is more than what goes on in any process."""
 _NOBODY: Final = nullcontext()
@@ -151,7 +153,7 @@ class Waiting:
     def __init__(self, frame: FrameType | None = None, *, lane: Lane | None = None) -> None:
         """`frame` is that of the code that waits, `lane` where it does so."""
         self._lane, self._began, self._turn, self._call, self._frame = lane or lanes.current(), 0, None, 0, frame
-        self._computed_ns, self._reel = time.process_time_ns(), self._lane.reel
+        self._computed_ns, self._reel = _process_time_ns(), self._lane.reel
         try:
             number, pace = _STATE.number, _STATE.pace
             self._began = number() if number is not None else 0
@@ -198,7 +200,7 @@ class Waiting:
 
     def unended(self) -> Pause:
         """Give the pause as one that is not over."""
-        return Pause(self._began, 0, time.time_ns(), self._call)
+        return Pause(self._began, 0, _time_ns(), self._call)
 
     @property
     def was_late(self) -> bool | None:
@@ -245,11 +247,11 @@ class Waiting:
         try:
             from reenact.boundary.loops import loop_around  # most programs never pause
 
-            computed_ns, frame = time.process_time_ns() - self._computed_ns, self._frame
+            computed_ns, frame = _process_time_ns() - self._computed_ns, self._frame
             self._frame = None
             order, loop = 0 if woken else number(), loop_around(frame)
             beside = computed_ns > _COMPUTED_NS
-            pause = Pause(self._began, order, time.time_ns(), self._call, loop, beside, done)
+            pause = Pause(self._began, order, _time_ns(), self._call, loop, beside, done)
             self._lane.reel.paused(self._lane.path, pause)
         except Exception:
             forgive("pauses.Waiting.note")
@@ -317,7 +319,8 @@ def taking(frame: FrameType | None) -> Waiting | None:
     """
     try:
         if is_on() and SITES.of(frame) is not None and asyncio._get_running_loop() is None:  # noqa: SLF001 - as below
-            return Waiting()
+            lane = lanes.current()
+            return None if _STATE.pace is None and lane.reel.is_full() else Waiting(lane=lane)
     except Exception:
         forgive("pauses.taking")
     return None
