@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from reenact.boundary import lanes, pauses
+from reenact.boundary import lanes, pauses, program_threads
 from reenact.boundary.lanes import Lane
 from reenact.boundary.patching import Patches
 from reenact.boundary.pauses import Pause, Turn
@@ -54,8 +54,9 @@ class Pace:
 
 
 @pytest.fixture
-def pace() -> Generator[Pace]:
+def pace(monkeypatch: pytest.MonkeyPatch) -> Generator[Pace]:
     made, patches = Pace(), Patches()
+    monkeypatch.setattr(program_threads, "are_there", lambda: False)  # whatever other tests began
     lanes.restart()
     for each in (timed_waits, deadlines, native_waits, callbacks):
         each.INTEGRATION.install(patches)
@@ -82,7 +83,7 @@ def of_queue() -> tuple[Callable[[], object], Callable[[], object]]:
             return None
 
     def come() -> None:  # past `put`, which is a wait of its own
-        with held.not_empty:
+        with held.mutex:
             held.queue.append(1)
             held.not_empty.notify()
 

@@ -241,6 +241,7 @@ def restart(path: str = "main") -> None:
     """Begin counting afresh: at the start of a recording or replay in a process that lives longer than that."""
     global _main  # the one lane that nobody spawned
     before, _main = _main, Lane(path)
+    program_threads.restart()
     if path != "main":  # a fork of a process that had begun: what was drawn then may be used by the fork
         _main.earlier = before if before.drawn else before.earlier
     _LANE.set(None)

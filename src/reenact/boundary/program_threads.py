@@ -60,6 +60,11 @@ def are_there() -> bool:
     return bool(_any)
 
 
+def restart() -> None:
+    """Begin afresh: at the start of a recording or replay, and in a fork."""
+    _any[:] = [True] if threading.active_count() > 1 else []
+
+
 def count_thread() -> None:
     """Count a thread that is about to be started."""
     _begun[0] += 1
