@@ -520,7 +520,8 @@ def _prepare(thread: threading.Thread) -> Callable[[], object]:
         try:
             run()
         finally:
-            program_threads.thread_ends(thread)
+            with suppress(Exception):
+                program_threads.thread_ends(thread)
             tell_ended(lane)
 
     attributes["run"] = run_and_tell

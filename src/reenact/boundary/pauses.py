@@ -328,7 +328,11 @@ def taking(frame: FrameType | None) -> Waiting | None:
 
 def looking(frame: FrameType | None) -> Waiting | None:
     """Begin to look at what other threads change, once the program has any; None where nobody keeps it."""
-    return taking(frame) if program_threads.are_there() else None
+    try:
+        return taking(frame) if program_threads.are_there() else None
+    except Exception:
+        forgive("pauses.looking")
+        return None
 
 
 def taken_in_turn(waiting: Waiting, take: Callable[[], T], alone: AbstractContextManager[Any] = _NOBODY) -> T:
