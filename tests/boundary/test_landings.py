@@ -125,6 +125,26 @@ def test_an_end_whose_follower_never_comes_lands_all_the_same(recorded: dict[str
     assert set(asyncio.run(main()).landed) == {"a", "b", "c"}
 
 
+@pytest.mark.parametrize("step", ["turn", "arrive", "_settle"])
+def test_a_fault_of_ours_keeps_no_end_from_the_loop(
+    recorded: dict[str, Landing], monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError(step)
+
+    recorded.update(a=Landing(follower="b"), b=Landing("a", 5))
+
+    async def main() -> Jobs:
+        jobs = Jobs("a", "b")
+        monkeypatch.setattr(landings._Loop, step, fail)
+        jobs.end("a")
+        jobs.end("b")
+        await asyncio.wait_for(asyncio.gather(*jobs.ends.values()), 5)
+        return jobs
+
+    assert sorted(asyncio.run(main()).landed) == ["a", "b"]
+
+
 def test_a_loop_that_is_closed_hears_of_nothing() -> None:
     async def main() -> Jobs:
         return Jobs("a")

@@ -220,6 +220,22 @@ for each in threads:
 }
 
 
+IN_TRIO = """
+import trio
+
+async def one(number):
+    ends.append(await trio.to_thread.run_sync(work, number))
+
+async def main():
+    async with trio.open_nursery() as nursery:
+        for number in range(12):
+            nursery.start_soon(one, number)
+
+note()
+trio.run(main)
+"""
+
+
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("how", PROGRAMS)
 def test_who_was_first_is_first_again(desk: Desk, how: str) -> None:
@@ -230,6 +246,43 @@ def test_who_was_first_is_first_again(desk: Desk, how: str) -> None:
         replay = desk.reenact("replay", "last")
         assert (replay.returncode, replay.stdout) == (0, recorded.stdout), replay.stderr
         assert "same: " in replay.stderr
+
+
+@pytest.mark.slow
+def test_who_was_first_in_threads_of_trio_is_first_again(desk: Desk) -> None:
+    pytest.importorskip("trio")
+    desk.write("agent.py", BEGIN + IN_TRIO + "print(ends)\n")
+    recorded = desk.reenact("run", "--", "python", "agent.py")
+    for _ in range(3):
+        replay = desk.reenact("replay", "last")
+        assert (replay.returncode, replay.stdout) == (0, recorded.stdout), replay.stderr
+
+
+def test_who_looks_whether_something_is_there_waits_for_nobody_who_waits(desk: Desk) -> None:
+    lines = """
+jobs, found = queue.SimpleQueue(), []
+
+def wait_for_one():
+    found.append(jobs.get())
+
+note()
+waiter = threading.Thread(target=wait_for_one)
+waiter.start()
+while waiter.is_alive() and len(ends) < 3:
+    try:
+        ends.append(jobs.get_nowait())
+    except queue.Empty:
+        ends.append("nothing")
+    waiter.join(0.05)
+jobs.put("something")
+waiter.join()
+ends += found
+"""
+    desk.write("agent.py", BEGIN + lines + "print(ends)\n")
+    recorded = desk.reenact("run", "--", "python", "agent.py")
+    assert recorded.stdout == "['nothing', 'nothing', 'nothing', 'something']\n"
+    replay = desk.reenact("replay", "last")
+    assert (replay.returncode, replay.stdout) == (0, recorded.stdout), replay.stderr
 
 
 def test_a_lock_that_is_taken_too_often_makes_the_recording_partial(desk: Desk) -> None:

@@ -87,9 +87,9 @@ class _Loop:
         if job.recorded is not None:
             tell_ended(job.lane)
         if begins:
-            self._loop.call_soon(self._turn)
+            self._loop.call_soon(_called, self, _Loop.turn)
 
-    def _turn(self) -> None:
+    def turn(self) -> None:
         """Count a turn, in which the next one may land."""
         self._turns += 1
         next_job = self._next()
@@ -99,7 +99,7 @@ class _Loop:
             self._turns = -1
             self._settle()
             return
-        self._loop.call_soon(self._turn)
+        self._loop.call_soon(_called, self, _Loop.turn)
 
     def _next(self) -> _Job | None:
         """Give the one that lands in this turn."""
@@ -121,6 +121,14 @@ class _Loop:
         except AttributeError:
             return self._turns >= _BLIND
 
+    def take_all(self) -> list[_Job]:
+        """Give all that wait, and count no more."""
+        jobs = [*self._coming, *self._held.values()]
+        self._coming.clear()
+        self._held.clear()
+        self._turns = -1
+        return jobs
+
     # in a replay
 
     def _settle(self) -> None:
@@ -132,9 +140,10 @@ class _Loop:
                 self._land(job)
         if self._held and not self._is_timed:
             self._is_timed = True
-            self._loop.call_later(HELD_S, self._look_again)
+            self._loop.call_later(HELD_S, _called, self, _Loop.look_again)
 
-    def _look_again(self) -> None:
+    def look_again(self) -> None:
+        """Have those land that have waited long enough."""
         self._is_timed = False
         self._settle()
 
@@ -176,13 +185,40 @@ def watch(future: Future[Any], loop: Any, lane: Lane) -> None:
 
 def _ended(state: _Loop, loop: Any, lane: Lane, hand_on: Callable[[Future[Any]], object], future: Future[Any]) -> None:
     """Hear of an end, on whichever thread it comes."""
-    with suppress(RuntimeError):  # the loop is closed, and nobody waits any more
-        loop.call_soon_threadsafe(_arrived, state, lane, partial(hand_on, future))
+    try:
+        with suppress(RuntimeError):  # the loop is closed, and nobody waits any more
+            loop.call_soon_threadsafe(_arrived, state, lane, _Once(partial(hand_on, future)))
+    except Exception:
+        forgive("landings.ended")
+        hand_on(future)
+
+
+class _Once:
+    """Hands an end on, once, whatever fails of ours meanwhile."""
+
+    def __init__(self, hand_on: Callable[[], object]) -> None:
+        self._hand_on: Callable[[], object] | None = hand_on
+
+    def __call__(self) -> None:
+        hand_on, self._hand_on = self._hand_on, None
+        if hand_on is not None:
+            hand_on()
 
 
 def _arrived(state: _Loop, lane: Lane, deliver: Callable[[], object]) -> None:
+    """Hear of an end on the thread of the loop. It lands whatever fails."""
     try:
         state.arrive(lane, deliver)
     except Exception:
         forgive("landings.arrived")
         deliver()
+
+
+def _called(state: _Loop, step: Callable[[_Loop], None]) -> None:
+    """Take a step that the loop was asked for; where it fails, whoever waits lands."""
+    try:
+        step(state)
+    except Exception:
+        forgive("landings.called")
+        for job in state.take_all():
+            job.deliver()

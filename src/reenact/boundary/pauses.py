@@ -270,6 +270,19 @@ def take(reel: Reel) -> dict[str, list[Pause]]:
     return pauses_by_lane
 
 
+def slept(sleep: Callable[[Any], object], seconds: object, frame: FrameType) -> None:
+    """Sleep in the agent's own code, and go on in turn."""
+    waiting = Waiting(frame)
+    try:
+        sleep(seconds)
+        if waiting.was_late is False:  # somebody cut it short when recorded, and will again
+            sleep(LONGER_S)
+    except BaseException:
+        waiting.cut_short()
+        raise
+    waiting.over()
+
+
 # waits of patched functions
 
 SITES: Final = Sites(Source(name="timed wait"), libraries=False)
@@ -371,18 +384,25 @@ class _Retaking(threading.local):
 _RETAKING: Final = _Retaking()
 
 
-def waited_on(wait: Callable[[], T], frame: FrameType | None) -> T:
-    """Wait on a condition, with no end, and have its lock taken again in turn."""
-    turn = taking(frame)
-    if turn is None:
-        begun(None, frame)
-        return wait()
-    _RETAKING.turn = turn
+def waits_on(frame: FrameType | None) -> None:
+    """Hear that code is about to wait on a condition, with no end: its lock is taken again in turn. Never raises."""
     try:
-        return wait()
-    finally:
-        if _RETAKING.take() is not None:  # it is no lock of the agent's own
+        if _RETAKING.turn is None:  # `wait_for` waits by `wait`
+            _RETAKING.turn = taking(frame)
+        if _RETAKING.turn is None:
+            begun(None, frame)
+    except Exception:
+        forgive("pauses.waits_on")
+
+
+def waited_on() -> None:
+    """Hear that the wait is over. Never raises."""
+    try:
+        turn = _RETAKING.take()
+        if turn is not None:  # it is no lock of the agent's own
             turn.cut_short()
+    except Exception:
+        forgive("pauses.waited_on")
 
 
 def retake(take: Callable[[], object]) -> None:

@@ -29,7 +29,8 @@ from reenact.contracts.integration import Integration, PatchSet
 from reenact.values import locks
 
 _SITES: Final = Sites(Source(name="timer"), libraries=False)
-_HANDING_OVER: Final = locks.lock()
+_HANDING_OVER: Final = locks.rlock()
+"""Held while something is handed to a loop and numbered; a signal handler may do so in the middle."""
 _OTHERS: Final = ("asyncio.", "concurrent.", "reenact.")
 """Packages whose callbacks hand an end on and do nothing of the program's."""
 
@@ -147,10 +148,13 @@ def _landing(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def wrap_future(future: Any, **kwargs: Any) -> Any:
         asyncio_future = original(future, **kwargs)
-        if asyncio_future is not future and (lane := task_births.job_of(future)) is not None:
-            from reenact.boundary import landings  # few programs hand anything to threads
+        try:
+            if asyncio_future is not future and (lane := task_births.job_of(future)) is not None:
+                from reenact.boundary import landings  # few programs hand anything to threads
 
-            landings.watch(future, asyncio_future.get_loop(), lane)
+                landings.watch(future, asyncio_future.get_loop(), lane)
+        except Exception:
+            forgive("callbacks.landing")
         return asyncio_future
 
     return wrap_future

@@ -12,14 +12,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from typing import Any, Final
 
 from reenact.boundary import lanes, pauses, program_plain
 from reenact.boundary.forgiving import forgive
-from reenact.boundary.pauses import LONGER_S, SITES, Waiting
+from reenact.boundary.pauses import SITES
 from reenact.boundary.touches import HARMLESS_PROGRAMS
 from reenact.contracts.integration import Integration, PatchSet
 
@@ -62,16 +62,8 @@ def _sleep(original: Callable[..., None]) -> Callable[..., None]:
     def sleep(seconds: Any = 0, ref: bool = True) -> None:  # noqa: FBT001, FBT002 - as it is called
         if not pauses.is_on() or not pauses.is_a_while(seconds) or SITES.of(frame := _getframe(1)) is None:
             original(seconds, ref)
-            return
-        waiting = Waiting(frame)
-        try:
-            original(seconds, ref)
-            if waiting.was_late is False:  # somebody cut it short when recorded, and will again
-                original(LONGER_S, ref)
-        except BaseException:
-            waiting.cut_short()
-            raise
-        waiting.over()
+        else:
+            pauses.slept(partial(original, ref=ref), seconds, frame)
 
     return sleep
 
@@ -79,10 +71,13 @@ def _sleep(original: Callable[..., None]) -> Callable[..., None]:
 def _popen(original: Callable[..., None]) -> Callable[..., None]:
     @wraps(original)
     def __init__(self: Any, args: Any, *more: Any, **kwargs: Any) -> None:  # noqa: N807 - it is that method
-        listed: list[Any] = [args] if isinstance(args, str | bytes | os.PathLike) else [*args]
-        words = [os.fsdecode(each) for each in listed]
-        if words and Path(words[0]).name not in HARMLESS_PROGRAMS:
-            program_plain.unheard(_UNHEARD, words, how="gevent.subprocess", env=kwargs.get("env"))
+        try:
+            listed: list[Any] = [args] if isinstance(args, str | bytes | os.PathLike) else [*args]
+            words = [os.fsdecode(each) for each in listed]
+            if words and Path(words[0]).name not in HARMLESS_PROGRAMS:
+                program_plain.unheard(_UNHEARD, words, how="gevent.subprocess", env=kwargs.get("env"))
+        except Exception:
+            forgive("gevent.subprocess")
         original(self, args, *more, **kwargs)
 
     return __init__

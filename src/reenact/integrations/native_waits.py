@@ -130,11 +130,25 @@ def _lock(original: Callable[[], Any], name: str) -> type[_Lock]:
     return _ByName(native.__name__, (_Lock,), names | {"_native": staticmethod(original), "_name": name})
 
 
+class _IfFree:
+    """Holds a lock for a moment where nobody has it: who only looks waits for nobody."""
+
+    def __init__(self, lock: Any) -> None:
+        self._lock = lock
+
+    def __enter__(self) -> None:
+        self._has_it = self._lock.acquire(blocking=False)
+
+    def __exit__(self, *_: object) -> None:
+        if self._has_it:
+            self._lock.release()
+
+
 def _one(take: Callable[[bool], T], alone: Any, frame: FrameType | None, *, block: bool) -> T:
     """Take one item out, in turn."""
     turn = pauses.looking(frame)
     if turn is not None:
-        return pauses.taken_in_turn(turn, partial(take, block), alone)
+        return pauses.taken_in_turn(turn, partial(take, block), alone if block else _IfFree(alone))
     if block:
         begun(None, frame)
     return take(block)
@@ -167,7 +181,7 @@ def _simple_queue(original: Any) -> type[Any]:
             is_own = cls is not SimpleQueue or _is_own(_getframe(1))
             made: Any = original.__new__(cls if is_own else original)
             if is_own:
-                made._taking, made._putting = locks.lock(), locks.lock()  # noqa: SLF001 - it is this very class
+                made._taking, made._putting = locks.rlock(), locks.rlock()  # noqa: SLF001 - it is this very class
             return made
 
         def __reduce_ex__(self, protocol: Any) -> Any:

@@ -32,16 +32,8 @@ def _sleep(original: Callable[[Any], None]) -> Callable[[Any], None]:
     def sleep(seconds: Any, /) -> None:
         if not pauses.is_on() or not pauses.is_a_while(seconds) or sites.of(frame := _getframe(1)) is None:
             original(seconds)
-            return
-        waiting = Waiting(frame)
-        try:
-            original(seconds)
-            if waiting.was_late is False:  # somebody cut it short when recorded, and will again
-                original(LONGER_S)
-        except BaseException:
-            waiting.cut_short()
-            raise
-        waiting.over()
+        else:
+            pauses.slept(original, seconds, frame)
 
     return sleep
 

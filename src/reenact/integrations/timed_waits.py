@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future
-from functools import partial, wraps
+from functools import wraps
 from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from types import CodeType, FrameType
 from typing import Any, Final, TypeVar
@@ -144,7 +144,11 @@ def _wait(original: Callable[..., bool]) -> Callable[..., bool]:
     def wait(self: threading.Condition, timeout: float | None = None) -> bool:
         frame = _getframe(1)
         if timeout is None:
-            return pauses.waited_on(partial(original, self), frame)
+            pauses.waits_on(frame)
+            try:
+                return original(self)
+            finally:
+                pauses.waited_on()
         waiting = begun(timeout, frame)
         if waiting is None:
             return original(self, timeout)
@@ -161,7 +165,11 @@ def _wait_for(original: Callable[..., Any]) -> Callable[..., Any]:
         frame = _getframe(1)
         if timeout is None and pauses.is_on() and SITES.of(frame) is not None:
             while not (value := predicate()):
-                pauses.waited_on(self.wait, frame)
+                pauses.waits_on(frame)
+                try:
+                    self.wait()
+                finally:
+                    pauses.waited_on()
             return value
         waiting = begun(timeout, frame)
         if waiting is None or timeout is None:
