@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -64,3 +65,66 @@ def test_each_begins_with_the_database_as_it_found_it_and_what_others_changed_me
     desk.write("shop.py", SHOP.replace("(item, number))\n", "(item, number + 1))\n"))
     done = desk.reenact("replay", shop[1]["id"], environ=desk.bare())
     assert "diverged: run: wrote shop.db" in done.stderr
+
+
+LOCKED = """
+import fcntl
+import os
+import sqlite3
+import subprocess
+import sys
+
+import reenact
+
+OTHER = '''
+import fcntl, os, sqlite3
+try:
+    sqlite3.connect("shop.db", timeout=0).execute("BEGIN IMMEDIATE")
+    print("shop.db is free")
+except sqlite3.OperationalError:
+    pass
+for name in ("lockf", "record", "os"):
+    with open(name + ".lock", "r+") as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            print(name, "is free")
+        except OSError:
+            pass
+'''
+
+database = sqlite3.connect("shop.db", isolation_level=None)
+database.execute("CREATE TABLE orders (item)")
+locks = {name: open(name + ".lock", "w") for name in ("lockf", "record", "os")}
+fcntl.lockf(locks["lockf"], fcntl.LOCK_EX)
+fcntl.fcntl(locks["record"], fcntl.F_SETLK, __import__("struct").pack("hhqqi", fcntl.F_WRLCK, 0, 0, 0, 0))
+os.lockf(locks["os"].fileno(), os.F_LOCK, 0)
+database.execute("BEGIN IMMEDIATE")
+database.execute("INSERT INTO orders VALUES ('tea')")
+
+@reenact.tool
+def probe():
+    return subprocess.run([sys.executable, "-I", "-c", OTHER], capture_output=True, text=True).stdout
+
+@reenact.unit
+def order():
+    return database.execute("SELECT * FROM orders").fetchall()
+
+if __name__ == "__main__":
+    for _ in range(3):
+        order()
+        print("unit", probe())
+    with reenact.run("report"):
+        for name, file in locks.items():
+            file.write("held")
+            file.flush()
+        sqlite3.connect("shop.db").close()
+    print("run", probe())
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no record locks")
+@pytest.mark.always
+def test_a_recording_leaves_the_program_its_locks_on_the_files_that_it_reads(desk: Desk) -> None:
+    live = desk.reenact("run", "-q", "--", "python", desk.write("locked.py", LOCKED))
+    assert live.returncode == 0, live.stderr
+    assert [line.strip() for line in live.stdout.splitlines() if line.strip()] == ["unit", "unit", "unit", "run"]

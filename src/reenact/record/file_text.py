@@ -11,16 +11,19 @@ import os
 import shutil
 import tempfile
 import zlib
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from reenact.values import alarms
 
 LARGEST: Final = 1 << 20
 """Larger files are not looked into."""
+_LARGEST_LOG: Final = 32 << 20
+"""Bytes of a database's write-ahead log that are read."""
 _SQLITE: Final = b"SQLite format 3\0"
 _GZIP: Final = b"\x1f\x8b\x08"
 _ZIP: Final = b"PK\x03\x04"
@@ -28,6 +31,9 @@ _TAR: Final = (257, b"ustar")
 _DEEPEST: Final = 3
 """So deep in one another archives are looked into."""
 _UNPACKED: Final = zlib.MAX_WBITS | 16
+
+Read: TypeAlias = Callable[[str, int], bytes]
+"""Gives the bytes of a file, up to a size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +45,14 @@ class Holding:
     text: str | None
 
 
-def holding(data: bytes, path: str, *, text: bool = False) -> Holding:
-    """Say what the bytes of the file at `path` hold; with `text` they are the end of a text. Never raises."""
+def holding(data: bytes, path: str, *, text: bool = False, read: Read) -> Holding:
+    """Say what the bytes of the file at `path` hold; with `text` they are the end of a text. Never raises.
+
+    `read` gives the bytes of a file up to a size, and keeps what locks the program has on it.
+    """
     if not text:
         try:
-            if (contents := _packed(data, path)) is not None:
+            if (contents := _packed(data, path, read)) is not None:
                 return contents
         except Exception:  # a damaged file is bytes
             alarms.pass_on()
@@ -59,9 +68,9 @@ def _text(data: bytes) -> str | None:
     return None if "\0" in plain else plain
 
 
-def _packed(data: bytes, path: str) -> Holding | None:
+def _packed(data: bytes, path: str, read: Read) -> Holding | None:
     if data.startswith(_SQLITE):
-        return Holding("sqlite", _sqlite(path))
+        return Holding("sqlite", _sqlite(path, read))
     return _unpacked(data, _Room())
 
 
@@ -151,7 +160,7 @@ def _tar(data: bytes, room: _Room) -> str:
     return "\n".join(lines)
 
 
-def _sqlite(path: str) -> str:
+def _sqlite(path: str, read: Read) -> str:
     """Give a database as SQL, made from a copy: the program may hold it open, and be in the middle of a change."""
     import sqlite3
 
@@ -160,7 +169,9 @@ def _sqlite(path: str) -> str:
         copy = str(Path(folder, "copy"))
         for name in ("", "-wal", "-journal"):
             if os.path.exists(path + name):  # noqa: PTH110 - a suffix
-                shutil.copyfile(path + name, copy + name)
+                Path(copy + name).write_bytes(content := read(path + name, _LARGEST_LOG))
+                if len(content) == _LARGEST_LOG:
+                    raise ValueError(path)
         lines: list[str] = []
         left = LARGEST
         with closing(sqlite3.connect(copy)) as database:

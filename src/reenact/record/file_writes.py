@@ -5,6 +5,10 @@ stood there; it is read then, to a bound, since afterwards it is gone. What stan
 then. A file that is only appended to stays as it was up to its size: nothing of it is read before, and at the end only
 what was added. Texts are redacted before they are written down, and a digest is that of the redacted text.
 
+Who closes a file gives up every lock that its process has on it (fcntl(2), "Advisory record locking"), those of SQLite
+among them: another process would then write into the middle of a transaction. So what we read a database or a locked
+file through stays open (`_Readers`).
+
 Whose a file is goes by where the code stands: that of the unit of work that came in, of the run opened with
 `with reenact.run`, or of the process. What a declared tool does inside is the tool's, and is not told here.
 """
@@ -20,7 +24,7 @@ import time
 import weakref
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from reenact.boundary import children, flows, program_threads, touches
@@ -48,12 +52,15 @@ _DIGESTED: Final = 32 << 20
 _MOST_READ: Final = 4096
 """Paths that were opened to read and are remembered."""
 _MOST_NAMES: Final = 200
+_MOST_KEPT_OPEN: Final = 32
 _MOST_TOUCHED: Final = 10_000
 _MOST_LOGGED: Final = 4 << 20
 """Characters of what libraries log to files that are remembered."""
 _SLACK_NS: Final = 1_000_000_000
 _OWN_ATTRIBUTES: Final = "user."
 _OF_OVERLAYS: Final = "user.overlay."
+_SQLITE: Final = b"SQLite format 3\0"
+_JOURNAL: Final = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 _FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _now: Callable[[], int] = time.time_ns  # the real one, before the clock integration stands in front of it
 
@@ -178,6 +185,10 @@ class Writes:
         """Remember that a file was opened to read."""
         if len(self._reads) < _MOST_READ:
             self._reads[path] = None
+
+    def locks(self, handle: int) -> None:
+        """Note that the program asks for a lock on a file that it has open. Raises `OSError`."""
+        _readers.lock(handle)
 
     def note(
         self, change: PathChange, at: str, *, handler: object = None, is_log: bool = False, is_cache: bool = False
@@ -330,7 +341,14 @@ class Writes:
         if not alone and (others or (self._has_siblings and "cut" in (file.before or ()))):
             entry["shared"] = True
         others = others or (self._has_siblings and (file.part_of or file.path) in self._databases)
-        if not alone and others and file.reads and "cut" not in (file.before or {}) and _has_changed(file):
+        is_under_way = file.beside and _is_in_a_transaction(file.path)
+        if (
+            not alone
+            and others
+            and file.reads
+            and "cut" not in (file.before or {})
+            and (is_under_way or _has_changed(file))
+        ):
             entry["mixed"] = True
         entry["before"] = self._before(file, size_total)
         logged = self._logged.get(str(entry.get("log_of", file.path)), Counter[str]())
@@ -384,7 +402,7 @@ class Writes:
         data = _bytes(file.path, size - begin, begin)
         if file.content is not None and data == file.content:
             entry["same"] = True
-        body = holding(data, file.path, text=begin > 0)
+        body = holding(data, file.path, text=begin > 0, read=_bytes)
         return self._told_text(body, data, entry, size_total, logged)
 
     def _told_text(
@@ -575,26 +593,84 @@ def _attributes(path: str) -> Iterable[Json]:
         return []
 
 
+class _Readers:
+    """Descriptors through which files are read that this process may have locks on, by device and inode."""
+
+    __slots__ = ("_handles", "_locked")
+
+    def __init__(self) -> None:
+        self._handles: dict[tuple[int, int], int] = {}
+        self._locked: set[tuple[int, int]] = set()
+
+    def lock(self, handle: int) -> None:
+        """Note that the program asks for a lock on an open file."""
+        status = os.fstat(handle)
+        self._locked.add((status.st_dev, status.st_ino))
+
+    def open(self, path: str) -> tuple[int, bool]:
+        """Open a file to read; give its descriptor, and whether it is to be closed. Raises `OSError`."""
+        status = os.lstat(path)
+        file = status.st_dev, status.st_ino
+        kept = self._handles.get(file)
+        if kept is not None:
+            return kept, False
+        handle = os.open(path, _FLAGS)
+        is_kept = file in self._locked or path.endswith("-shm") or os.pread(handle, len(_SQLITE), 0) == _SQLITE
+        if is_kept:
+            self._close_unshared()
+            self._handles[file] = handle
+        return handle, not is_kept
+
+    def _close_unshared(self) -> None:
+        """Close what the program itself has not open any more: it can have no lock there."""
+        if len(self._handles) < _MOST_KEPT_OPEN:
+            return
+        counts = Counter(_open_list())
+        for file, handle in tuple(self._handles.items()):
+            if counts[_open_path(handle)] <= 1:
+                del self._handles[file]
+                os.close(handle)
+
+
+_readers = _Readers()
+
+
+def _pieces(path: str, size: int, begin: int) -> Iterator[bytes]:
+    """Read a part of a file piece by piece; a locked file stays locked. Raises `OSError`."""
+    handle, is_closed = _readers.open(path)
+    try:
+        end = begin + size
+        while begin < end and (piece := os.pread(handle, min(end - begin, 1 << 18), begin)):
+            begin += len(piece)
+            yield piece
+    finally:
+        if is_closed:
+            os.close(handle)
+
+
 def _bytes(path: str, size: int, begin: int = 0) -> bytes:
-    handle = os.open(path, _FLAGS)
-    with os.fdopen(handle, "rb", buffering=0) as stream:
-        stream.seek(begin)
-        pieces = bytearray()
-        while len(pieces) < size and (piece := stream.read(size - len(pieces))):
-            pieces += piece
-    return bytes(pieces)
+    return b"".join(_pieces(path, size, begin)) if size else b""
+
+
+def _is_in_a_transaction(database: str) -> bool:
+    """Tell whether somebody is about to change a database: its journal stands there until the change is done.
+
+    A journal that stays behind begins with zeros then (https://sqlite.org/fileformat2.html#the_rollback_journal).
+    """
+    try:
+        return _bytes(database + "-journal", len(_JOURNAL)) == _JOURNAL
+    except OSError:
+        return False
 
 
 def _digest(path: str, begin: int = 0) -> dict[str, Json]:
     """Name the content of a large file; nothing where it is too large for that."""
-    if os.lstat(path).st_size - begin > _DIGESTED:
+    size = os.lstat(path).st_size - begin
+    if size > _DIGESTED:
         return {}
-    handle = os.open(path, _FLAGS)
     mark = hashlib.blake2b(digest_size=16)
-    with os.fdopen(handle, "rb", buffering=0) as stream:
-        stream.seek(begin)
-        while piece := stream.read(1 << 18):
-            mark.update(piece)
+    for piece in _pieces(path, size, begin):
+        mark.update(piece)
     return {"digest": mark.hexdigest()}
 
 

@@ -23,6 +23,8 @@ from reenact.values import alarms
 _MOST: Final = 50
 """Different acts of one unit of work that are listed; one more line says that there were more."""
 _LOCKS: Final = frozenset({"fcntl.flock", "fcntl.lockf"})
+_RECORD_LOCKS: Final = frozenset({"fcntl.fcntl", "fcntl.lockf", "os.lockf"})
+"""Events before a lock that a process gives up where it closes the file, by whichever descriptor (fcntl(2))."""
 """The audit events of a program that asks for a lock on a file."""
 
 
@@ -69,7 +71,7 @@ def listen(listener: Undeclared | None, writes: Writes | None = None) -> None:
     _HOOK.listener, _HOOK.writes = listener, writes
     inbound.hear_begins(None if writes is None else _begins)
     if (listener is not None or writes is not None) and not _HOOK.hooked:
-        audit.hear(side_effects.EVENTS | _LOCKS, _hook)
+        audit.hear(side_effects.EVENTS | _LOCKS | _RECORD_LOCKS, _hook)
         _HOOK.hooked = True
 
 
@@ -95,6 +97,8 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
         return
     _HOOK.busy.now = True
     try:
+        if event in _RECORD_LOCKS:
+            _note_lock(event, args, writes)
         _tell(event, args, listener, writes)
     except Exception as failure:  # our failure is never the agent's; what is not known is taken for done
         alarms.pass_on()
@@ -125,6 +129,14 @@ def _tell(event: str, args: tuple[Any, ...], listener: Undeclared | None, writes
             _note_writes(writes, event, args, touch)
     elif listener is not None and not (touch.kind == "network" and telemetry.is_sending()):
         listener.note(inbound.current(), f"{touch.what} at {where()}")
+
+
+def _note_lock(event: str, args: tuple[Any, ...], writes: Writes | None) -> None:
+    import fcntl
+
+    is_one = event != "fcntl.fcntl" or args[1] in {fcntl.F_SETLK, fcntl.F_SETLKW}
+    if is_one and writes is not None and isinstance(args[0], int):
+        writes.locks(args[0])
 
 
 def _note_writes(writes: Writes, event: str, args: tuple[Any, ...], touch: Touch) -> None:
