@@ -300,7 +300,8 @@ def judged(row: Row, probe: Probe, again: Done, outcome: str) -> None:
         row.faults.append("untold")
     is_another = probe.silent or row.kind == "machinery"  # these do on purpose in a replay what they did not before
     if row.verdict == "exact" and not same and row.level == "A" and not is_another:
-        row.faults.append("exact, then " + row.result + ": " + str(told.get("why"))[:160])
+        why = str(told.get("why") or json.dumps(told.get("divergences")))
+        row.faults.append(f"exact, then {row.result}: {why[:400]}")
     if row.verdict == "exact" and row.result == "diverged" and row.level == "B" and not is_another:
         row.faults.append("exact, then diverged, though the world is why")
     if same and _outcome(again.err) != outcome:

@@ -348,6 +348,32 @@ def looking(frame: FrameType | None) -> Waiting | None:
         return None
 
 
+def looked(
+    waiting: Waiting | None,
+    look: Callable[[float], T | None],
+    seconds: float = 0.0,
+    meanwhile: Callable[[float], object] = time.sleep,
+) -> T | None:
+    """Look how far others are, waiting `seconds` for them at most; None where they are not so far.
+
+    In a replay, what they had done when recorded is waited for, and what they had not is not seen: `meanwhile` then
+    lets the time pass. Where the look is not kept there is no `waiting`.
+    """
+    if waiting is None:
+        return look(seconds)
+    done = waiting.done
+    try:
+        if done == ():
+            meanwhile(seconds)
+        waiting.in_turn()
+        result = None if done == () else look(seconds + LONGER_S if done else seconds)
+    except BaseException:
+        waiting.cut_short()
+        raise
+    waiting.ended(late=True, done=() if result is None else (0,))
+    return result
+
+
 def taken_in_turn(waiting: Waiting, take: Callable[[], T], alone: AbstractContextManager[Any] = _NOBODY) -> T:
     """Take what several threads may wait for: in a replay the thread gets it that got it when recorded.
 

@@ -1,7 +1,8 @@
 """Loops that wait for others by the clock: where nothing in a recording says how often they go around.
 
 A replay counts: code goes on behind a pause in its recorded place among the answers. Where what the code waited for was
-computed, and no answer came in the meantime, there is no such place, and one round more or less is as likely.
+computed, and no answer came in the meantime, there is no such place, and one round more or less is as likely. Looks
+whose findings were kept, such as those whether another process has ended, find the same again: they say how often.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from reenact.values.call import Streamed
@@ -26,6 +28,7 @@ class _Pause(NamedTuple):
     ended: int
     loop: int
     beside: bool
+    is_look: bool
 
 
 def wait_reasons(run: Run) -> Iterator[Reason]:
@@ -35,7 +38,9 @@ def wait_reasons(run: Run) -> Iterator[Reason]:
     for (numbers, lane), waits in pauses.items():
         begins = sorted(node.start_order for node in run.nodes if node.lane == lane and not node.call.is_structure)
         others = [order for order, of, on in releases if of == numbers and on != lane]
-        if any(_is_by_the_clock(rounds, others) for rounds in _loops(waits, begins)):
+        looks = {later.began for look, later in pairwise(sorted(waits)) if look.is_look}
+        loops = [rounds for rounds in _loops(waits, begins) if rounds[-1].began not in looks]
+        if any(_is_by_the_clock(rounds, others) for rounds in loops):
             lost = f"how often {lane} looked again: it waited by the clock for what other code computed"
             fix = "let it wait for a threading.Event, or for the end of the thread or task"
             yield Reason(call="run", field="pauses", lost=lost, fix=fix)
@@ -77,10 +82,9 @@ def _pauses(root: Node) -> Iterator[tuple[tuple[str, str], list[_Pause]]]:
 
 def _pause(listed: Json) -> Iterator[_Pause]:
     match listed:
-        case [int(began), int(ended), int(), *_, int(loop)]:
-            yield _Pause(began, ended, abs(loop), loop > 0)
-        case [int(began), int(ended), int(), *_]:
-            yield _Pause(began, ended, 0, beside=False)
+        case [int(began), int(ended), int(), *rest]:
+            loop = rest[-1] if rest and isinstance(rest[-1], int) else 0
+            yield _Pause(began, ended, abs(loop), loop > 0, any(isinstance(each, list) for each in rest))
         case _:
             return
 

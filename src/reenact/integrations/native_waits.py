@@ -89,6 +89,9 @@ class _Lock(metaclass=_ByName):
         if blocking and timeout == -1:
             turn = pauses.looking(_getframe(1))
             return native() if turn is None else pauses.taken_in_turn(turn, native)
+        if not blocking and timeout == -1:
+            look = pauses.looking(_getframe(1))
+            return pauses.looked(look, lambda seconds: native(bool(seconds), seconds or -1) or None) is not None
         waiting = begun(timeout, _getframe(1)) if blocking and timeout > 0 else None
         if waiting is None:
             return native(blocking, timeout)

@@ -1,5 +1,6 @@
 """Waiting by the clock in the agent's own code: `time.sleep`, `asyncio.sleep`, `threading.Event.wait` with a time.
 
+Beside them stand the looks by which code that sleeps learns how far another thread is.
 What a library waits for goes by the clock alone: nobody saw what it does behind that. A `threading.Timer` waits for
 the agent's function.
 """
@@ -81,6 +82,48 @@ def _wait(original: Callable[..., bool]) -> Callable[..., bool]:
     return wait
 
 
+# looks of threads at each other
+
+
+def _is_set(original: Callable[..., bool]) -> Callable[..., bool]:
+    @wraps(original)
+    def is_set(self: threading.Event) -> bool:
+        def has_come(seconds: float) -> bool | None:
+            return original(self) or (self.wait(seconds) if seconds else False) or None
+
+        return pauses.looked(pauses.looking(_getframe(1)), has_come) is not None
+
+    return is_set
+
+
+def _is_alive(original: Callable[..., bool]) -> Callable[..., bool]:
+    @wraps(original)
+    def is_alive(self: threading.Thread) -> bool:
+        def has_ended(seconds: float) -> bool | None:
+            if seconds and original(self):
+                self.join(seconds)
+            return None if original(self) else True
+
+        return pauses.looked(pauses.looking(_getframe(1)), has_ended) is None
+
+    return is_alive
+
+
+def _done(original: Callable[..., bool]) -> Callable[..., bool]:
+    @wraps(original)
+    def done(self: Any) -> bool:
+        def is_over(seconds: float) -> bool | None:
+            if seconds and not original(self):
+                from concurrent.futures import wait
+
+                wait([self], seconds)
+            return original(self) or None
+
+        return pauses.looked(pauses.looking(_getframe(1)), is_over) is not None
+
+    return done
+
+
 def _install(patches: PatchSet) -> None:
     replaced: dict[int, Callable[..., Any]] = {}
     makes: tuple[tuple[Any, Any], ...] = ((time, _sleep), (asyncio, _async_sleep))
@@ -89,6 +132,9 @@ def _install(patches: PatchSet) -> None:
         patches.replace(owner, "sleep", make)
         replaced[id(original)] = owner.sleep
     patches.replace(threading.Event, "wait", _wait)
+    patches.replace(threading.Event, "is_set", _is_set)
+    patches.replace(threading.Thread, "is_alive", _is_alive)
+    patches.when_imported("concurrent.futures._base", lambda module: patches.replace(module.Future, "done", _done))
     tape.rebind(patches, replaced)
 
 

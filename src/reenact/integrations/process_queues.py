@@ -1,7 +1,8 @@
-"""Queues of `multiprocessing`: what several processes put into one comes out in the recorded order.
+"""Other processes of `multiprocessing`: what they put into a queue, what they send, and whether they are still at work.
 
 The processes of a replay have nothing that keeps them apart. What comes out earlier than it did when recorded is held
-until its turn, known by a checksum of the bytes that came through the queue's pipe.
+until its turn, known by a checksum of the bytes that came through the queue's pipe. Who looks, or waits with an end,
+finds what it found when recorded.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from typing import Any, Final, cast
 from weakref import WeakKeyDictionary
@@ -103,10 +104,94 @@ def _item(
     return get(True, seconds) if seconds != 0 else get(False)
 
 
+def _empty(original: Callable[..., bool]) -> Callable[..., bool]:
+    @wraps(original)
+    def empty(self: Any) -> bool:
+        def item(seconds: float) -> bool | None:
+            has_one = bool(_early.get(self)) or (self._poll(seconds) if seconds else not original(self))
+            return True if has_one else None
+
+        return pauses.looked(pauses.taking(_getframe(1)), item) is None
+
+    return empty
+
+
+def _poll(original: Callable[..., bool]) -> Callable[..., bool]:
+    """Look whether another process has sent anything down a pipe."""
+
+    @wraps(original)
+    def poll(self: Any, timeout: float | None = 0.0) -> bool:
+        if timeout is None:
+            return original(self, None)
+        return bool(
+            pauses.looked(pauses.taking(_getframe(1)), lambda seconds: original(self, seconds) or None, timeout)
+        )
+
+    return poll
+
+
+def _is_alive(original: Callable[..., bool]) -> Callable[..., bool]:
+    @wraps(original)
+    def is_alive(self: Any) -> bool:
+        def ended(seconds: float) -> bool | None:
+            if seconds:
+                self.join(seconds)
+            return None if original(self) else True
+
+        return pauses.looked(pauses.taking(_getframe(1)), ended) is None
+
+    return is_alive
+
+
+def _join(original: Callable[..., None]) -> Callable[..., None]:
+    @wraps(original)
+    def join(self: Any, timeout: float | None = None) -> None:
+        def ended(seconds: float) -> bool | None:
+            original(self, seconds)
+            return True if self.exitcode is not None else None
+
+        if timeout is None:
+            original(self)
+        else:
+            pauses.looked(pauses.taking(_getframe(1)), ended, timeout)
+
+    return join
+
+
+def _exit_code(original: Any) -> Any:
+    def exitcode(self: Any) -> int | None:
+        def code(seconds: float) -> int | None:
+            if seconds:
+                self.join(seconds)
+            return original.fget(self)
+
+        return pauses.looked(pauses.taking(_getframe(1)), code)
+
+    return property(exitcode, doc=original.__doc__)
+
+
+def _install_queues(patches: PatchSet, module: Any) -> None:
+    patches.replace(module.Queue, "get", _get)
+    patches.replace(module.Queue, "empty", _empty)
+
+
+def _install_processes(patches: PatchSet, module: Any) -> None:
+    for name, make in (("is_alive", _is_alive), ("join", _join), ("exitcode", _exit_code)):
+        patches.replace(module.BaseProcess, name, make)
+
+
 def _install(patches: PatchSet) -> None:
-    patches.when_imported("multiprocessing.queues", lambda module: patches.replace(module.Queue, "get", _get))
+    patches.when_imported("multiprocessing.queues", partial(_install_queues, patches))
+    patches.when_imported("multiprocessing.process", partial(_install_processes, patches))
+    patches.when_imported(
+        "multiprocessing.connection",
+        lambda module: patches.replace(module._ConnectionBase, "poll", _poll),  # noqa: SLF001 - what all are made of
+    )
 
 
 INTEGRATION = Integration(
-    name="process_queues", libraries=("multiprocessing",), install=_install, hooks=("multiprocessing.queues",)
+    name="process_queues",
+    libraries=("multiprocessing",),
+    install=_install,
+    hooks=("multiprocessing.process", "multiprocessing.queues", "multiprocessing.connection"),
 )

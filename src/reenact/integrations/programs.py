@@ -9,14 +9,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial, wraps
+from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
+from types import FrameType
 from typing import Any, cast
 
-from reenact.boundary import children, door
+from reenact.boundary import children, door, pauses
 from reenact.contracts.integration import Integration, PatchSet
 
-_CHILD, _TIDYING = "_reenact_child", "_reenact_tidying"
+_CHILD, _TIDYING, _EARLY = "_reenact_child", "_reenact_tidying", "_reenact_early"
 _STARTS, _PLAIN = "reenact.boundary.program_starts", "reenact.boundary.program_plain"
 """Modules of ours that are loaded with the first child that needs them, and not before."""
 
@@ -35,7 +39,7 @@ def _poll(original: Callable[..., int | None]) -> Callable[..., int | None]:
     def poll(self: Any) -> int | None:
         child = _child_of(self)
         if child is None:
-            return original(self)
+            return pauses.looked(pauses.taking(_getframe(1)), partial(_code_of, self, original))
         from reenact.boundary import program_starts as starts
 
         if starts.looking():
@@ -53,12 +57,59 @@ def _poll(original: Callable[..., int | None]) -> Callable[..., int | None]:
     return poll
 
 
+def _code_of(popen: Any, poll: Callable[..., int | None], seconds: float) -> int | None:
+    """Give how a process ended, after `seconds` at most; None where it has not."""
+    code = poll(popen)
+    if code is None and seconds:
+        with suppress(subprocess.TimeoutExpired):
+            return popen.wait(seconds)
+    return code
+
+
+def _in_time(popen: Any, wait: Callable[..., int], frame: FrameType | None, timeout: float) -> int:
+    """Wait for a Python, which runs again in a replay: for as many times in vain as when recorded."""
+
+    def code(seconds: float) -> int | None:
+        try:
+            return wait(popen, seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    if (found := pauses.looked(pauses.taking(frame), code, timeout)) is None:
+        raise subprocess.TimeoutExpired(popen.args, timeout)
+    return found
+
+
+def _talk_in_time(popen: Any, talk: Callable[..., Any], stdin: Any, endtime: Any, timeout: float | None) -> Any:
+    """Hear out a Python likewise, and keep what it had said in a time that was too short."""
+    if timeout is None:
+        return _attributes_of(popen).pop(_EARLY, None) or talk(popen, stdin, endtime, timeout)
+    frame, own, expiry = _getframe(2), _attributes_of(popen), subprocess.TimeoutExpired(popen.args, timeout)
+    while frame is not None and frame.f_globals.get("__name__") == "subprocess":
+        frame = frame.f_back
+
+    def said(seconds: float) -> Any:
+        nonlocal expiry
+        try:
+            return own.pop(_EARLY, None) or talk(popen, stdin, time.monotonic() + seconds, timeout)
+        except subprocess.TimeoutExpired as error:
+            expiry = error
+            return None
+
+    def keep(seconds: float) -> None:
+        own[_EARLY] = said(seconds)
+
+    if (texts := pauses.looked(pauses.taking(frame), said, timeout, keep)) is None:
+        raise expiry
+    return texts
+
+
 def _wait(original: Callable[..., int]) -> Callable[..., int]:
     @wraps(original)
     def wait(self: Any, timeout: float | None = None) -> int:
         child = _child_of(self)
         if child is None:
-            return original(self, timeout)
+            return original(self) if timeout is None else _in_time(self, original, _getframe(1), timeout)
         from reenact.boundary import program_starts as starts
 
         if not starts.looking() and timeout is not None and starts.is_to_run(child):
@@ -83,7 +134,7 @@ def _communicate(original: Callable[..., Any]) -> Callable[..., Any]:
     def communicate(self: Any, stdin: Any, endtime: Any, orig_timeout: Any) -> Any:
         child = _child_of(self)
         if child is None:
-            return original(self, stdin, endtime, orig_timeout)
+            return _talk_in_time(self, original, stdin, endtime, orig_timeout)
         from reenact.boundary import program_starts as starts
 
         begun = bool(getattr(self, "_communication_started", False))

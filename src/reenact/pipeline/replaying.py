@@ -48,7 +48,7 @@ from reenact.values.file_writes import FileWrites, writes_of
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_text
 from reenact.values.output import is_noted, outputs
-from reenact.values.run import STOPPED, Grade, Run
+from reenact.values.run import PAUSES, STOPPED, Grade, Run
 from reenact.values.terminal import tell
 
 if TYPE_CHECKING:  # most replays let nothing out
@@ -146,7 +146,8 @@ def replay(
 
     `start` runs the program; by default a new process does, on this one's standard streams (`printing`). Where
     `recording` is altered the program is judged against the altered run. It is run once more, with nobody to read
-    what it prints, where only that can tell whether other bytes than recorded are the program's doing. `varied` says
+    what it prints, where only that can tell whether other bytes than recorded are the program's doing, and twice more
+    where it sleeps: how often a program looks while it waits may be the same twice by chance. `varied` says
     that answers are others than the recorded ones, so that what it writes is not compared. Raises `CannotJudge` where
     the program cannot be started, `UsageError` where a change fits no call.
     """
@@ -162,10 +163,16 @@ def replay(
         return attempt
     if attempt.result.writes.undecided:
         time.sleep(max(0.0, _APART_S - (time.monotonic() - began)))
-    with closing(Scratch("reenact-replay-")) as scratch:
-        quietly = replace(asked, writes=Writes.COPY, keep="")
-        again = _replay(recording, argv, cwd, quietly, store, scratch.path, silent, tells=False)
-    return _decided(attempt, again)
+    quietly = replace(asked, writes=Writes.COPY, keep="")
+    decided = attempt
+    sleeps = any(PAUSES in node.span.attributes for node in recording.run.nodes)
+    for _ in range(2 if sleeps else 1):
+        with closing(Scratch("reenact-replay-")) as scratch:
+            again = _replay(recording, argv, cwd, quietly, store, scratch.path, silent, tells=False)
+        decided = _decided(attempt, again)
+        if decided.result.result != "diverged":
+            break
+    return decided
 
 
 def _decided(attempt: Replayed, again: Replayed) -> Replayed:
