@@ -222,7 +222,7 @@ def test_connections_are_told_from_values(value: Callable[[], Any], *, tells: bo
     made = value()
     try:
         assert state.is_connection(made) is tells
-        held = state.reached(lambda: made, {}).held
+        held = state.reached(lambda: made, {}).connections
         assert bool(held) is tells
     finally:
         getattr(made, "close", lambda: None)()

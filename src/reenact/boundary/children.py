@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
@@ -27,6 +27,45 @@ VARIABLE = "REENACT_PARENT"
 """The environment variable in which a child program finds where it hangs."""
 HANDED = "REENACT_HANDED"
 """Tells a replayed process the number of the descriptor with the keys of its redaction (`pipeline.keyring`)."""
+
+
+class _Inheritance:
+    """What a child inherits that the agent's own code changed."""
+
+    __slots__ = ("folder", "variables")
+
+    def __init__(self) -> None:
+        self.folder = ""
+        """Where the program was when recording, or replaying, began; empty where nobody asked."""
+        self.variables: dict[str, None] = {}
+
+
+_INHERITANCE: Final = _Inheritance()
+
+
+def inherits_from_here() -> None:
+    """Note where the program is: a child that starts in another folder is asked there."""
+    with suppress(OSError):
+        _INHERITANCE.folder = os.getcwd()  # noqa: PTH109 - on the way of every start
+
+
+def inherits_variable(name: str) -> None:
+    """Note a variable of the environment that the agent's own code sets."""
+    _INHERITANCE.variables[name] = None
+
+
+def own_variables() -> list[str]:
+    """List the variables of the environment that the agent's own code has set."""
+    return sorted(_INHERITANCE.variables)
+
+
+def folder_moved_to() -> str | None:
+    """Give the folder that a child starts in, as seen from where the program began; None where it has not moved."""
+    with suppress(OSError):
+        here, start = os.getcwd(), _INHERITANCE.folder  # noqa: PTH109 - as above
+        if start and here != start:
+            return os.path.relpath(here, start) if here.startswith(start + os.sep) else here
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,7 +44,7 @@ class MadeConnection:
         self.is_new = True
         """Nothing else was asked over it yet."""
 
-    def heard(self, text: str) -> None:
+    def hear(self, text: str) -> None:
         """Hear what is asked over it."""
         if self.is_new and SETS.match(text):
             self.settings.append(text)
@@ -97,7 +97,7 @@ def opened(
     if made is not None and made is not NOT_SEEN and not door.is_strict():
         if made.reel is not lanes.current().reel:
             _remind(doorman, made)
-        made.heard(query.text)
+        made.hear(query.text)
     passage = doorman.open(call)
     if made is NOT_SEEN:
         passage.annotate({UNOPENED: True})

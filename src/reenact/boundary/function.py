@@ -358,7 +358,7 @@ class _StateWatch(Watch):
 
         changed, injected = before.changed(after), self._function.injected(self._arguments)
         gave = framework_gifts(before.reach.functions, context=bool(injected))
-        connections = [*dict.fromkeys((*before.held, *after.held))]
+        connections = [*dict.fromkeys((*before.connections, *after.connections))]
         lists = {STATE: after.state, CHANGED: [*changed, *gave], HELD: connections}
         attributes = {name: compact([*listed]) for name, listed in lists.items() if listed}
         if not gave and (changed or after.snapshot.holds(self._result)):
@@ -370,7 +370,7 @@ class _StateWatch(Watch):
                     attributes[AFTER] = compact(change)
             except Unspelled as why:
                 _log.debug("reenact cannot put back what %s changed: %s", self._function.spelling, why)
-        self._passage.annotate({**attributes, REACHES: compact([*before.reach.told()])})
+        self._passage.annotate({**attributes, REACHES: compact([*before.reach.reasons()])})
 
 
 def _names(changes: Iterable[Root]) -> str:

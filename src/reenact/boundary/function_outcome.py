@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from reenact.boundary.cancelled import until_cancelled, was_cancelled
+from reenact.boundary.cancelled import until_cancelled, until_interrupted, was_cancelled
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.function import Watch
 from reenact.contracts.doorman import Passage
@@ -79,6 +79,7 @@ def give(passage: Passage, fn: Callable[..., Any], stateful: Any = None) -> Any:
             return value
         case Raised(exception=exception):
             error = typed.decode_exception(exception)
+            until_interrupted(passage, error)
             passage.raised(error)
             raise error
         case other:

@@ -165,7 +165,7 @@ class Link:
 
     # while recording
 
-    def heard(self, item: Any, context: contextvars.Context | None) -> None:
+    def hear(self, item: Any, context: contextvars.Context | None) -> None:
         """Tell a message of the server's before the session gets it."""
         message = mcp_messages.spelled(item)
         number = mcp_messages.key(message.get("id"))

@@ -95,9 +95,9 @@ class Incoming(_Stream):
             if item is None:
                 self.reenact_link.closed_by_server()
             else:
-                self.reenact_link.heard(item, getattr(self._inner, "last_context", None))
+                self.reenact_link.hear(item, getattr(self._inner, "last_context", None))
         except Exception:  # our failure is never the agent's
-            forgive("mcp_streams.heard")
+            forgive("mcp_streams.hear")
 
 
 class Outgoing(_Stream):

@@ -16,6 +16,7 @@ from typing import Any, Final, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from reenact.boundary import door, offers, place, telemetry
+from reenact.boundary.cancelled import until_interrupted
 from reenact.boundary.question import PLAIN_HTTP
 from reenact.contracts.doorman import Doorman, Passage
 from reenact.values import alarms, typed
@@ -196,12 +197,17 @@ class _Told:
         return self._text
 
 
-def failure(record: ExceptionRecord) -> BaseException:
-    """Make the recorded error, so that it also shows as it did: libraries put one into the message of the next."""
+def failure(record: ExceptionRecord, passage: Passage | None = None) -> BaseException:
+    """Make the recorded error, so that it also shows as it did: libraries put one into the message of the next.
+
+    Where the agent's own greenlet may be interrupted, on the way of `passage`, that is waited for and raised.
+    """
     error = typed.decode_exception(record)
     arguments = as_list(record.args)
     if any(_is_unstable(item) for item in arguments):
         error.args = tuple(_argument(item, record.message) for item in arguments)
+    if passage is not None:
+        until_interrupted(passage, error)
     return error
 
 

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-from reenact.boundary import door, place
+from reenact.boundary import children, door, place
 from reenact.boundary.side_effects import temporary_paths
 from reenact.boundary.touches import HARMLESS_PROGRAMS
 from reenact.contracts.doorman import Doorman
@@ -65,19 +65,20 @@ def call(
     """
     words = words_of(args)
     names = Temporary()
-    spelled_words = [_without_descriptors(names.told(word), pass_fds) for word in words]
+    spelled_words = [_without_descriptors(names.number(word), pass_fds) for word in words]
     asked: dict[str, Json] = {"args": spelled_words[0] if shell else [*spelled_words]}
     if shell:
         asked["shell"] = True
     if how:
         asked["how"] = how
-    if cwd is not None:
-        asked["cwd"] = names.told(os.fsdecode(cwd))
+    folders = [os.fsdecode(each) for each in (children.folder_moved_to(), cwd) if each is not None]
+    if folders:
+        asked["cwd"] = names.number(os.path.join(*folders))  # noqa: PTH118 - as it is written
     if executable is not None:
         asked["executable"] = os.fsdecode(executable)
-    if env is not None and (variables := _apart_from_ours(env)):
-        asked["env"] = {name: names.told(value) for name, value in variables.items()}
-    if contents := names.held():
+    if variables := _variables(env):
+        asked["env"] = {name: None if value is None else names.number(value) for name, value in variables.items()}
+    if contents := names.contents():
         asked["files"] = contents
     name = _program_name(words, shell=shell)
     attributes: dict[str, Json] = {"process.executable.name": name, "process.command_args": _texts(words)}
@@ -109,14 +110,16 @@ def _program_name(words: Sequence[str], *, shell: bool) -> str:
     return _texts([name])[0] if name else "child"  # type: ignore[return-value]  # a text
 
 
-def _apart_from_ours(env: Mapping[Any, Any]) -> dict[str, str]:
-    """List the variables of a child's environment that are not as in ours."""
-    variables = {os.fsdecode(name): os.fsdecode(value) for name, value in env.items()}
-    return {
+def _variables(env: Mapping[Any, Any] | None) -> dict[str, str | None]:
+    """List the variables of a child's environment that are not as in ours, or that the agent's own code has set."""
+    variables = {os.fsdecode(name): os.fsdecode(value) for name, value in (os.environ if env is None else env).items()}
+    own = [name for name in children.own_variables() if not name.startswith(_OURS) and name != "PYTHONPATH"]
+    others = {
         name: value
-        for name, value in sorted(variables.items())
+        for name, value in variables.items()
         if not name.startswith(_OURS) and name != "PYTHONPATH" and os.environ.get(name) != value
     }
+    return dict(sorted({**{name: variables.get(name) for name in own}, **others}.items()))
 
 
 class Temporary:
@@ -125,7 +128,7 @@ class Temporary:
     def __init__(self, paths: Sequence[str] = ()) -> None:
         self.found: list[str] = [*paths]
 
-    def told(self, text: str) -> str:
+    def number(self, text: str) -> str:
         """Put numbers in place of names."""
         for path in temporary_paths():
             if path in text:
@@ -134,7 +137,7 @@ class Temporary:
                 text = text.replace(path, f"{{temporary {self.found.index(path) + 1}}}")
         return text
 
-    def held(self) -> dict[str, Json]:
+    def contents(self) -> dict[str, Json]:
         """Give what the files hold: the agent wrote it, so it belongs to the question."""
         contents: dict[str, Json] = {}
         for number, path in enumerate(self.found, 1):

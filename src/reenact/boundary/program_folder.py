@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Final
@@ -28,6 +29,8 @@ _ALWAYS: Final = frozenset({"FETCH_HEAD", "ORIG_HEAD", "gc.pid"})
 _INDEX: Final = "index"
 """A file in `.git` that asking alone renews, and that adding a file changes."""
 _MOST_OF_AN_INDEX: Final = 4 << 20
+_now_ns: Final = time.time_ns
+"""The clock itself, and not that which the agent's code reads."""
 _PATH: Final = re.compile(r"[^\s;&|<>()'\"=]+")
 State = tuple[int, int, int]
 """Device, size and time of change of a file; a folder has neither size nor time, since what is in it has."""
@@ -39,8 +42,10 @@ class Look:
     def __init__(self, cwd: Any, words: Sequence[str]) -> None:
         folder = os.getcwd() if cwd is None else os.fsdecode(cwd)  # noqa: PTH109 - on the way of every start
         self._folder = os.path.abspath(folder)  # noqa: PTH100 - as above
-        self._argument_paths = [os.path.join(self._folder, word) for text in words for word in _PATH.findall(text)]  # noqa: PTH118 - as above
+        named = [os.path.join(self._folder, word) for text in words for word in _PATH.findall(text)]  # noqa: PTH118 - as above
+        self._argument_paths = [os.path.normpath(path) for path in named]
         self._store = os.path.abspath(os.environ.get("REENACT_STORE") or ".reenact")  # noqa: PTH100 - as above
+        self._began_ns = _now_ns()
         self._before, self.whole = self._looked()
         self._indexes = {path: _bytes(path) for path in self._before if _is_of_git(path, _INDEX)}
 
@@ -73,7 +78,7 @@ class Look:
 
     def changed(self, spared: Iterable[tuple[int, int]], names: Temporary) -> list[Json]:
         """List what is another now, less files that are the agent's own, by device and number."""
-        after, _ = self._looked()
+        after, is_whole = self._looked()
         paths = [path for path in {**self._before, **after} if self._before.get(path) != after.get(path)]
         paths = [path for path in paths if not (path in self._indexes and self._only_asked(path))]
         if not paths:
@@ -83,12 +88,21 @@ class Look:
         new_paths: list[str] = []
         for path in sorted(paths):
             how = "removed" if path not in after else "changed" if path in self._before else "made"
-            if (how == "made" and not self.whole and path not in self._argument_paths) or _number(path) in own:
-                continue  # where only a part was seen, it may have been there
+            if how == "removed" and not is_whole and _state(path) is not None:
+                continue  # only a part was seen, and it was in the other one
+            if (how == "made" and not self.whole and not self._is_new(path)) or _number(path) in own:
+                continue
             if not any(path.startswith(f"{each}{os.sep}") for each in new_paths):
-                changes.append({"path": names.told(path), "how": how})
+                changes.append({"path": names.number(path), "how": how})
                 new_paths += [path] if how == "made" else []
         return changes[:_NAMED]
+
+    def _is_new(self, path: str) -> bool:
+        """Tell whether a path was made, or changed, since: where only a part was seen, it may have been there."""
+        try:
+            return path in self._argument_paths or os.lstat(path).st_ctime_ns > self._began_ns
+        except OSError:
+            return False
 
     def _only_asked(self, path: str) -> bool:
         """Tell whether an index of git holds what it held, but for what git knows of the files' times."""

@@ -128,6 +128,7 @@ class Child:
             if self.code is not None:
                 return
             self.code = code
+            self.talk.is_left = True
             self.told = told
             _RUNNING.pop(self.pid, None)
             if told:
@@ -166,7 +167,7 @@ class Child:
     def check(self) -> None:
         """Raise the miss of a child that was given something else."""
         if self.answer is not None and self.accused is None and self.talk.shut:
-            self.compare(self.talk.given())
+            self.compare(self.talk.questions())
         if self.accused is not None:
             raise self.accused
 
@@ -192,7 +193,7 @@ class Child:
 
     def accuse(self) -> None:
         """Note that the child was given less than the recording says."""
-        self.compare(self.talk.given())
+        self.compare(self.talk.questions())
         if self.accused is None:
             self.accused = self.passage.miss("it waited for what the recording says that it was given, in vain")
 
@@ -263,7 +264,7 @@ class Child:
         if self.answer is not None:
             return dict(self.answer)
         outcome: dict[str, Json] = {} if self.code is None else {"exit_code": self.code}
-        outcome |= self.talk.told(self.heard - self.unheard)
+        outcome |= self.talk.outcome(self.heard - self.unheard)
         if unread := sorted(self.heard - {IN} - self.unheard - self.talk.ended):
             outcome["unread"] = [*unread]
         if self.unheard:

@@ -35,6 +35,8 @@ class Talk:
         self.size = 0
         self.cut = False
         self.looks = 0
+        self.is_left = False
+        """The child has ended, or has closed its input: who closes it then only tidies up."""
         self.shut = False
         """The agent closed the child's standard input."""
         self.broken = False
@@ -76,7 +78,7 @@ class Talk:
     def close_stdin(self) -> None:
         """Hear that the agent closed the child's standard input."""
         with self._lock:
-            if not self.shut:
+            if not self.shut and not self.is_left:
                 self.shut = True
                 self.steps.append((SHUT, bytearray()))
 
@@ -88,7 +90,7 @@ class Talk:
                 if not self.cut and len(self.steps) < _STEPS:
                     self.steps.append((END, bytearray(stream.encode())))
 
-    def given(self) -> list[bytes]:
+    def questions(self) -> list[bytes]:
         """Give what was written to the child, a piece for each turn."""
         return [bytes(data) for what, data in self.steps if what == IN and data]
 
@@ -119,7 +121,7 @@ class Talk:
         at = max(number for number, step in enumerate(self.steps) if step[0] == what)
         return any(step[0] in (OUT, ERR) for step in self.steps[at:])
 
-    def told(self, streams: set[str]) -> dict[str, Json]:
+    def outcome(self, streams: set[str]) -> dict[str, Json]:
         """Spell it: each of the streams in `streams` as a whole, or the turns."""
         if self.cut:
             return {CUT: self.size}
@@ -128,7 +130,7 @@ class Talk:
             spelling["talk"] = [_turn(what, bytes(data)) for what, data in self._turns()]
             return spelling
         if IN in streams:
-            data = b"".join(self.given())
+            data = b"".join(self.questions())
             spelling["stdin"] = text_of(data)
             spelling["stdin_bytes"] = len(data)
             spelling["stdin_closed"] = self.shut

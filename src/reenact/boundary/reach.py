@@ -114,7 +114,7 @@ class Reach:
             return id(value) in self.seen
         return kind in _PLAIN or harmless.is_listed_class(kind)
 
-    def told(self) -> list[str]:
+    def reasons(self) -> list[str]:
         """List what makes it unknown, the first few."""
         return self.unknown[:_REASONS]
 

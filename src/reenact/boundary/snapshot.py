@@ -137,7 +137,7 @@ class Snapshot:
         """How each was met first: from which object (below 0: which value looked at, -1 the first), by what step."""
         self.glanced: dict[int, int] = {}
         """Objects that were not looked into, with the value looked at that each of them is."""
-        self.held: list[str] = []
+        self.connections: list[str] = []
         """Open connections, with the name of the value that they hang from."""
         self.strange: list[Any] = []
         """Code and instances of the agent's classes, for who wants to know them all."""
@@ -263,7 +263,7 @@ class Snapshot:
             if self._attribute_names is not None and _is_collection(kind):
                 return self._of_a_library_s(value, kind)
             if is_connection(value):
-                self.held.append(f"{kind.__module__}.{kind.__qualname__} {self._name}")
+                self.connections.append(f"{kind.__module__}.{kind.__qualname__} {self._name}")
                 return Shape("connection", [_changes(value)])
             return self._library_s(value, kind)
         except Exception:  # it changes meanwhile

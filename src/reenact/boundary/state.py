@@ -30,9 +30,9 @@ class Reached:
         self._places: dict[tuple[str, str, int], int] = {}
 
     @property
-    def held(self) -> tuple[str, ...]:
+    def connections(self) -> tuple[str, ...]:
         """Name the open connections."""
-        return tuple(dict.fromkeys(self.snapshot.held))
+        return tuple(dict.fromkeys(self.snapshot.connections))
 
     @property
     def state(self) -> list[str]:

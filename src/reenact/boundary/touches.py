@@ -142,7 +142,7 @@ def _is_bytecode(path: str) -> bool:
     """Tell whether a path that is written to is one of bytecode, and Python or a library writes it, not the program."""
     if "__pycache__" not in path and ".pyc" not in path:
         return False
-    if _is_importing():
+    if is_importing():
         return True
     frame = inspect.currentframe()
     while frame is not None:
@@ -271,12 +271,12 @@ def _mode(path: Any) -> int:
 
 
 def _read(what: str, path: str) -> Touch | None:
-    if is_code(path) or path.startswith((*_FURNITURE, *_DEVICES)) or _is_importing():
+    if is_code(path) or path.startswith((*_FURNITURE, *_DEVICES)) or is_importing():
         return None
     return Touch(kind="read", what=what, path=path)
 
 
-def _is_importing() -> bool:
+def is_importing() -> bool:
     """Tell whether Python's own import is at work on this thread, which reads and lists the program's folders."""
     frame = inspect.currentframe()
     while frame is not None:
@@ -448,12 +448,9 @@ def _raw_socket(args: tuple[Any, ...]) -> Touch | None:
     return Touch(kind="child", what=f"open a {name} socket") if name else None
 
 
-def is_of_the_network(args: tuple[Any, ...]) -> bool:
-    """Tell from the arguments of a `SOCKET` event that it makes a socket of the network.
-
-    What a library makes while it is imported is none: it looks whether there is IPv6.
-    """
-    return int(args[1]) in _NETWORK_FAMILIES and not _is_importing()
+def has_network_family(args: tuple[Any, ...]) -> bool:
+    """Tell from the arguments of a `SOCKET` event that it makes a socket of the network."""
+    return int(args[1]) in _NETWORK_FAMILIES
 
 
 def _database(args: tuple[Any, ...]) -> Touch | None:

@@ -54,7 +54,7 @@ class Exchange:
             return response
         if isinstance(answer, Raised):  # the outside world took the request and failed then
             passage.wait(passage.end_order)
-            error = plain_http.failure(answer.exception)
+            error = plain_http.failure(answer.exception, passage)
             passage.raised(error)
             raise error
         with passage.crossing():

@@ -284,7 +284,7 @@ class GrpcConnection:
             *_HEADERS,
             ("grpc-accept-encoding", ",".join(_ENCODINGS)),
             ("grpc-status", str(EXHAUSTED if refusal.http == 413 else refusal.code)),
-            ("grpc-message", quote(refusal.said, safe=" !#$&'()*+,/:;=?@[]~")),
+            ("grpc-message", quote(refusal.reason, safe=" !#$&'()*+,/:;=?@[]~")),
             ("grpc-status-details-bin", details),
         ]
         with suppress(h2.exceptions.ProtocolError):

@@ -26,7 +26,7 @@ class Refusal(Exception):  # not frozen: what raises it on its way writes into i
     code: int
     """google.rpc.Code."""
     http: int
-    said: str
+    reason: str
     retry_s: int | None = None
     """When to try again; None where that would change nothing."""
     violation: str = ""
@@ -35,7 +35,7 @@ class Refusal(Exception):  # not frozen: what raises it on its way writes into i
 
     def as_protobuf(self) -> bytes:
         """Spell the Status in protobuf."""
-        status = b"\x08" + _varint(self.code) + _bytes(2, self.said[:_MOST_SAID].encode("utf-8", "replace"))
+        status = b"\x08" + _varint(self.code) + _bytes(2, self.reason[:_MOST_SAID].encode("utf-8", "replace"))
         if self.retry_s is not None:
             status += _bytes(3, _any("RetryInfo", _bytes(1, b"\x08" + _varint(self.retry_s))))
         if self.violation:
@@ -50,7 +50,7 @@ class Refusal(Exception):  # not frozen: what raises it on its way writes into i
         if self.violation:
             description = self.violation[:_MOST_SAID]
             details.append({"@type": f"{_TYPE}BadRequest", "fieldViolations": [{"description": description}]})
-        status: dict[str, object] = {"code": self.code, "message": self.said[:_MOST_SAID]}
+        status: dict[str, object] = {"code": self.code, "message": self.reason[:_MOST_SAID]}
         return orjson.dumps(status | ({"details": details} if details else {}))
 
 

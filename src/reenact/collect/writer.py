@@ -108,7 +108,7 @@ class Writer:
             refusal = busy(f"the store cannot be written to: {error.strerror}", 5)
             self._meters.write_failures += 1
             if not self._failing:
-                self._say(f"{refusal.said}: nothing is acknowledged until it can")
+                self._say(f"{refusal.reason}: nothing is acknowledged until it can")
             self._failing = True
         else:
             if self._failing:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -33,6 +33,7 @@ _NATIVE: Final = "reenact.native"
 """The event of what a known native client is asked (`boundary.touches`)."""
 _KERNEL: Final = "kernel"
 """The event of what the kernel refused, whoever asked it; its place is the name of a process."""
+_SOCKET: Final = "make a socket of the network"
 _BY_NAMESPACES: Final = (
     *(errno.EXDEV, errno.EROFS, errno.EOVERFLOW, errno.EPERM, errno.ENOSYS, errno.EAFNOSUPPORT),
     *(errno.ECONNREFUSED, errno.ENETUNREACH, errno.ENXIO),
@@ -91,13 +92,25 @@ def by_the_world(
         return ""
     if why := _by_its_folder(divergences[:1], world):
         return why
-    first = next((entry for entry in ledger if entry.get("t") in {*_STOPS, "prevented"}), None)
+    first = next((entry for entry in _unexcused(ledger) if entry.get("t") in {*_STOPS, "prevented"}), None)
     if first is not None and first.get("t") == "prevented":
         return f"{_spelled(first)} was refused, {_NO_PLACE}; what follows was not seen"
     apart = next((entry for entry in ledger if entry.get("t") in _APART), None)
     if apart is not None:
         return f"{_spelled(apart)} {_APART[as_text(apart.get('t'))]}"
     return _by_its_bounds(divergences, world, nodes)
+
+
+def _unexcused(ledger: Sequence[Entry]) -> Iterator[Entry]:
+    """Leave out what the kernel says of the sockets that libraries make while they are imported, one for each."""
+    excused = 0
+    for entry in ledger:
+        if entry.get("t") == "excused":
+            excused += 1
+        elif excused and entry.get("event") == _KERNEL and entry.get("what") == _SOCKET:
+            excused -= 1
+        else:
+            yield entry
 
 
 def _by_its_folder(divergences: Sequence[Entry], world: Mapping[str, str]) -> str:

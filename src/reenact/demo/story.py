@@ -62,7 +62,7 @@ class Story:
 
     def __init__(self, say: Callable[[str], None], *, keep: Path | None = None) -> None:
         self._say = say
-        self.told = DemoStory()
+        self.story = DemoStory()
         self._keep = keep
         self._folder = keep or Path(tempfile.mkdtemp(prefix="reenact-demo-"))
         self._agent = agent_source()
@@ -83,12 +83,12 @@ class Story:
             self._many(incident)
             self._fixed(incident)
             self._page(incident)
-            self.told.tokens = _tokens(provider) - spent
+            self.story.tokens = _tokens(provider) - spent
             self._closing()
         finally:
             if self._keep is None:
                 shutil.rmtree(self._folder, ignore_errors=True)
-        return self.told
+        return self.story
 
     def _record(self, provider: StandIn) -> Path:
         """Record the agent until it deletes in production, two at a time; give the folder of the bad run."""
@@ -101,12 +101,12 @@ class Story:
             for first in range(0, _TRIES, 2):
                 pair = [self._folder / f"run-{number}" for number in (first + 1, first + 2)]
                 for folder, output in zip(pair, pool.map(record, pair), strict=True):
-                    self.told.recordings += 1
+                    self.story.recordings += 1
                     if "DELETED FROM PRODUCTION" in output:
-                        self._say(f"  run {self.told.recordings}: deleted from PRODUCTION. The ticket is open.\n")
+                        self._say(f"  run {self.story.recordings}: deleted from PRODUCTION. The ticket is open.\n")
                         self._say(_indented(output))
                         return folder
-                    self._say(f"  run {self.told.recordings}: staging, as asked")
+                    self._say(f"  run {self.story.recordings}: staging, as asked")
         raise InputError(
             "the demo", f"{_TRIES} runs and no incident", hint="run it again; the stand-in samples its answers"
         )
@@ -131,9 +131,9 @@ class Story:
             check=True,
             preexec_fn=bound_to_us(),
         )
-        self.told.live_reproduced = int(process.stdout.strip().splitlines()[-1])
+        self.story.live_reproduced = int(process.stdout.strip().splitlines()[-1])
         self._say(
-            f"  {self.told.live_reproduced} of {_LIVE} live tries reproduced it; each was a new throw of the dice"
+            f"  {self.story.live_reproduced} of {_LIVE} live tries reproduced it; each was a new throw of the dice"
         )
 
     def _show(self, incident: Path) -> None:
@@ -146,12 +146,12 @@ class Story:
         self._step("reenact replay last", "the agent's own code again, answered from the trace")
         process = self._reenact(incident, "replay", "last")
         self._say(_indented(process.stdout + process.stderr))
-        self.told.exit_codes["replay"] = process.returncode
+        self.story.exit_codes["replay"] = process.returncode
         again = self._reenact(incident, "replay", "last", "--json")
         if process.returncode or again.returncode:
             raise InputError("the demo", f"the replay failed: {(process.stderr or again.stderr).strip()}")
         document = json.loads(again.stdout)
-        self.told.answered, self.told.live = document["answered"], document["live"]
+        self.story.answered, self.story.live = document["answered"], document["live"]
 
     def _many(self, incident: Path) -> None:
         self._step(f"{_REPLAYS} times over", "is it the same every time?")
@@ -167,12 +167,12 @@ class Story:
         )
         if process.returncode:
             raise InputError("the demo", f"a replay failed: {process.stderr.strip().splitlines()[-1:]}")
-        digests, self.told.sockets = json.loads(process.stdout)
-        self.told.replays, self.told.distinct_digests = len(digests), len({tuple(each) for each in digests})
+        digests, self.story.sockets = json.loads(process.stdout)
+        self.story.replays, self.story.distinct_digests = len(digests), len({tuple(each) for each in digests})
         files = "unchanged" if _files(self._folder) == before else "CHANGED"
         calls, printed = digests[0]
         self._say(f"  calls in order  {calls}   stdout  {printed}   account files  {files}")
-        distinct = self.told.distinct_digests
+        distinct = self.story.distinct_digests
         self._say(f"  {len(digests)} replays, {distinct} distinct result{'s' if distinct != 1 else ''}")
 
     def _fixed(self, incident: Path) -> None:
@@ -184,8 +184,8 @@ class Story:
         process = self._reenact(incident, "replay", "last", "--assert", RULE, *agent)
         error_lines = process.stderr.strip().splitlines()
         self._say(_indented("\n".join([process.stdout.rstrip("\n"), *error_lines])))
-        self.told.exit_codes["replay of the fixed agent, judged by the rule"] = process.returncode
-        self.told.first_divergence = next(
+        self.story.exit_codes["replay of the fixed agent, judged by the rule"] = process.returncode
+        self.story.first_divergence = next(
             (line.strip() for line in error_lines if line.strip().startswith("diverged")), ""
         )
 
@@ -198,10 +198,10 @@ class Story:
         if process.returncode:
             raise InputError("the demo", f"the page was not written: {process.stderr.strip()}")
         self._say(_indented(process.stdout))
-        self.told.page = str(page)
+        self.story.page = str(page)
 
     def _closing(self) -> None:
-        report = self.told
+        report = self.story
         answered = ", ".join(f"{number} {kind}" for kind, number in report.answered.items())
         self._say("\nWhat a CI would see")
         for what, code in report.exit_codes.items():

@@ -48,7 +48,7 @@ def _request(original: Any) -> Any:
         if answer is not None:
             if isinstance(answer, Raised) and not wire.failed_receiving(answer):
                 passage.wait(passage.end_order)
-                error = plain_http.failure(answer.exception)
+                error = plain_http.failure(answer.exception, passage)
                 passage.raised(error)
                 raise error
             self.sock = wire.RecordedSocket(passage, method)

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from reenact.boundary import door, lanes, offers, plain_http, tape
 from reenact.boundary.byte_streams import ByteStreams, Tail, byte_streams, with_request
-from reenact.boundary.cancelled import until_cancelled, was_cancelled
+from reenact.boundary.cancelled import until_cancelled, until_interrupted, was_cancelled
 from reenact.boundary.decoding import Decoder, decoder_for
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.resource import ending_alike, speaks
@@ -302,6 +302,7 @@ def _rebuild(
             passage.head(status, headers)
         case Raised(exception=exception):
             error = with_request(typed.decode_exception(_own(library, exception)), request)
+            until_interrupted(passage, error)
             passage.raised(error)
             raise error
         case other:

@@ -16,14 +16,19 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial, wraps
 from pathlib import Path
+from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
+from types import FrameType
 from typing import Any, cast
 
 from reenact.boundary import children, door, lanes, place, task_births, touches
 from reenact.boundary.children import Descent, Host, Job
+from reenact.boundary.forgiving import forgive
+from reenact.boundary.tape import Sites, Source
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values import alarms
 
 _PYTHON = re.compile(r"python[0-9.]*")
+_OF_OS = {"os", "_collections_abc"}
 _TAKES_ONE_MORE = {"-W", "-X", "--check-hash-based-pycs"}
 _ENV = 9
 """Place of `env` among the arguments of `Popen` behind the first."""
@@ -428,6 +433,25 @@ def _work_item(original: Callable[..., None]) -> Callable[..., None]:
     return __init__
 
 
+def _variable(original: Callable[..., None]) -> Callable[..., None]:
+    """Hear which variables of the environment the agent's own code sets: children inherit them."""
+    sites = Sites(Source(name="environment"), libraries=False)
+
+    @wraps(original)
+    def put(name: Any, value: Any) -> None:
+        original(name, value)
+        try:
+            frame: FrameType | None = _getframe(1)
+            while frame is not None and frame.f_globals.get("__name__") in _OF_OS:
+                frame = frame.f_back
+            if sites.of(frame) is not None:
+                children.inherits_variable(os.fsdecode(name))
+        except Exception:
+            forgive("processes.variable")
+
+    return put
+
+
 def _install_multiprocessing(patches: PatchSet, module: Any) -> None:
     patches.replace(module.BaseProcess, "start", _start)
     patches.replace(module.BaseProcess, "_bootstrap", _bootstrap)
@@ -452,6 +476,8 @@ def _install(patches: PatchSet) -> None:
     patches.replace(subprocess.Popen, "_handle_exitstatus", _exit_status)
     patches.replace(os, "kill", _sending)
     patches.replace(os, "_exit", _exit)
+    children.inherits_from_here()
+    patches.replace(os, "putenv", _variable)
     for name in ("posix_spawn", "posix_spawnp"):
         if hasattr(os, name):
             patches.replace(os, name, _spawn)

@@ -253,6 +253,19 @@ def _pipe_connection_lost(original: Callable[..., Any]) -> Callable[..., Any]:
     return lost
 
 
+def _peer_left(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Know a pipe that the child closed, as it does by its end, from one that the agent closed."""
+
+    @wraps(original)
+    def read_ready(self: Any) -> Any:
+        child = _of_transport(getattr(getattr(self, "_protocol", None), "proc", None))
+        if child is not None and not getattr(self, "_closing", False) and not getattr(self, "_buffer", None):
+            child.talk.is_left = True
+        return original(self)
+
+    return read_ready
+
+
 def _process_exited(original: Callable[..., Any]) -> Callable[..., Any]:
     """Hold the end of a child back until its turn, without blocking the loop."""
 
@@ -304,6 +317,7 @@ def _install_pipes(patches: PatchSet, module: Any) -> None:
     if transport is not None:
         patches.replace(transport, "write", _write)
         patches.replace(transport, "write_eof", _write_eof)
+        patches.replace(transport, "_read_ready", _peer_left)
 
 
 # without subprocess

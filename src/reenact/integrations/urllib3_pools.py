@@ -68,7 +68,7 @@ def _attempt(original: Any) -> Any:
 def _recorded_failure(passage: Passage, answer: Raised, pool: Any, connection: Any) -> BaseException:
     """Make the recorded error, with the live objects that urllib3 hangs on it."""
     passage.wait(passage.end_order)
-    error: Any = plain_http.failure(answer.exception)
+    error: Any = plain_http.failure(answer.exception, passage)
     kinds = sys.modules["urllib3.exceptions"]
     if isinstance(error, kinds.PoolError):
         error.pool = pool

@@ -206,7 +206,7 @@ class Drain:
             _recording_of(tail.name)
         ):  # else it was noted all along
             with suppress(OutboxUnusableError):
-                self._outbox.note_journals(tail.given)
+                self._outbox.note_journals(tail.span_counts)
 
     def _release(self, tail: Tail) -> None:
         """Do away with the files of a living process's journal that were carried whole, where this may be done."""
@@ -247,7 +247,7 @@ class Drain:
         """Have the outbox forget a journal that is none any more: whoever else would carry it finds none."""
         if self._outbox.exists:
             with suppress(OutboxUnusableError):  # a name that no journal will ever have again
-                self._outbox.forget_journals([*tail.given, *(path.name for path in tail.files)])
+                self._outbox.forget_journals([*tail.span_counts, *(path.name for path in tail.files)])
 
     def _set_aside(self, tail: Tail, problem: str) -> None:
         self._tails.pop(tail.name, None)
@@ -346,8 +346,8 @@ class Drain:
         are passed over, and so nothing is owed twice. They are told apart by where they ended, in the order of ending.
         """
         ended = unfinished_of(tail.name) if tail.over else tail.file
-        before = tail.given.get(ended, 0)
-        tail.given[ended] = before + len(spans)
+        before = tail.span_counts.get(ended, 0)
+        tail.span_counts[ended] = before + len(spans)
         try:
             if self._store.aside is not None:
                 return dict.fromkeys(self._store.append(spans, proofs=True))

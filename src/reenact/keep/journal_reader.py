@@ -55,7 +55,7 @@ class Tail:
     reader: Reader = field(init=False)
     over: bool = False
     """What was still open when its writer went has been given."""
-    given: dict[str, int] = field(default_factory=dict[str, int])
+    span_counts: dict[str, int] = field(default_factory=dict[str, int])
     """How many spans were given, by where they ended: a file, or none (unfinished ones)."""
     unfinished: int = 0
     _at: Path = field(init=False)
@@ -113,7 +113,7 @@ class Tail:
         for number, spans in release.crossings.items():
             if number not in there:
                 self.reader.crossings[number] = spans
-                self.given[self.file] = self.given.get(self.file, 0) + spans
+                self.span_counts[self.file] = self.span_counts.get(self.file, 0) + spans
 
     def note_again(self) -> None:
         """Read again what its writer wrote over at the beginning of its files, when it could write no more."""

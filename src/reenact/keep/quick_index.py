@@ -54,7 +54,7 @@ class _Seen:
     """What the spans of one trace say."""
 
     def __init__(self) -> None:
-        self.told: dict[str, str] = {}
+        self.identity: dict[str, str] = {}
         self.models = set[str]()
         self.tools = set[str]()
         self.uses: list[ToolUse] = []
@@ -76,8 +76,8 @@ class _Seen:
             pair.key: pair.value.string_value for pair in span.attributes if pair.key in _WANTED
         }  # fmt: skip
         for names in _WHO:
-            if names[0] not in self.told and (value := _first(attributes, names)):
-                self.told[names[0]] = value
+            if names[0] not in self.identity and (value := _first(attributes, names)):
+                self.identity[names[0]] = value
         if model := _first(attributes, _MODEL):
             self.models.add(model)
         kind = _KINDS.get(_first(attributes, _KIND), "")
@@ -92,7 +92,7 @@ class _Seen:
     def entry(self, trace_id: str, root: Any, started: int, ended: int) -> Entry:
         """Sum up."""
         status = "error" if root.status.code == 2 else ("ok" if not root.parent_span_id else "unset")
-        session, user, tenant = (self.told.get(names[0]) for names in _WHO)
+        session, user, tenant = (self.identity.get(names[0]) for names in _WHO)
         calls: dict[str, Json] = dict(self.calls)
         summary: dict[str, Json] = {
             "id": trace_id,

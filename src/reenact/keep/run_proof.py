@@ -46,7 +46,7 @@ def handed_on(recording: str, say: Callable[[str], None]) -> Generator[dict[str,
     except (InputError, OSError) as error:
         say(f"{error}\nreenact: the run is not known as your own then: a replay asks for its command")
     try:
-        yield folder.told if folder is not None else {}
+        yield folder.variables if folder is not None else {}
     finally:
         if folder is not None:
             folder.close()
@@ -59,7 +59,7 @@ class _Folder:
         from reenact.keep.scratch import Scratch  # whoever only reads makes none
 
         self._scratch = Scratch(_PREFIX)
-        self.told = _left_in(self._scratch.path, key)
+        self.variables = _left_in(self._scratch.path, key)
         """The variable that names the file in it."""
 
     def close(self) -> None:
@@ -94,7 +94,7 @@ class Prover:
         try:
             if not self._variables:
                 self._folder = _Folder(self._key)
-                self._variables = self._folder.told
+                self._variables = self._folder.variables
         except OSError:
             return {}
         return self._variables

@@ -93,7 +93,7 @@ class _Journals:
         with suppress(InputError):  # damaged: it is set aside when it is carried, and counted there
             while (spans := tail.poll()) is not None:
                 counts[tail.file] += len(spans)
-        counts.update(tail.given)  # those whose beginning was removed, since they were carried
+        counts.update(tail.span_counts)  # those whose beginning was removed, since they were carried
         for path in tail.files:
             with suppress(FileNotFoundError):
                 self.size += path.stat().st_size

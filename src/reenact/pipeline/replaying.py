@@ -492,7 +492,7 @@ def _plan(
         after=policy.after.value,
         hosts=[*policy.hosts],
         live_tools=[*policy.live_tools],
-        ways=ways.told() if ways else None,
+        ways=ways.lines() if ways else None,
         children=policy.children.value,
         store=str(store.folder),
         starts=recording.starts,

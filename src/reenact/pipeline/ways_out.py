@@ -55,7 +55,7 @@ class WaysOut:
     shut: tuple[str, ...] = ()
     """Variables that name a proxy which cannot be held to that."""
 
-    def told(self) -> list[str]:
+    def lines(self) -> list[str]:
         """Spell them for the plan."""
         return [str(each) for each in self.ways]
 

@@ -28,7 +28,7 @@ class Likeness:
     lacks: tuple[str, ...]
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """Say it in one sentence."""
         lacks = f"lacks {_listed(self.lacks)}" if self.lacks else "is not laid out as that is"
         return f"nearest is {self.format}: it has {_listed(self.has)}, and {lacks}"

@@ -294,4 +294,4 @@ def unknown(head: bytes, place: str) -> UnknownShapeError:
 
     near = nearest(head)
     problem = f"this is not a trace file that is known: {outward(head)}"
-    return UnknownShapeError(place, f"{problem}; {near.told}" if near is not None else problem, hint=_READ)
+    return UnknownShapeError(place, f"{problem}; {near.sentence}" if near is not None else problem, hint=_READ)

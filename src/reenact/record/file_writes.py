@@ -120,7 +120,7 @@ class _Database:
 class _Part:
     """What one unit, one run, or the process wrote."""
 
-    __slots__ = ("began_ns", "begun", "files", "more", "number", "read", "threads", "told")
+    __slots__ = ("began_ns", "begun", "files", "more", "number", "read", "reported_up_to", "threads")
 
     def __init__(self, began_ns: int, number: int) -> None:
         self.began_ns, self.number = began_ns, number
@@ -129,7 +129,7 @@ class _Part:
         self.read = 0
         self.more = 0
         self.threads = False
-        self.told = 0
+        self.reported_up_to = 0
         """The number of the last touch that was written down."""
 
 
@@ -264,9 +264,9 @@ class Writes:
     def pending(self) -> bool:
         """Tell whether the process wrote anything outside of every run that was not told yet."""
         part = self._parts.get(None)
-        return part is not None and any(file.touch > part.told for file in part.files.values())
+        return part is not None and any(file.touch > part.reported_up_to for file in part.files.values())
 
-    def told(self, owners: Iterable[Owner], *, alone: bool) -> str:
+    def report(self, owners: Iterable[Owner], *, alone: bool) -> str:
         """Tell what was written by the owners of one run, as JSON. `alone` is said of a whole process.
 
         What is told of a run that is no process is forgotten. Never raises an `Exception`.
@@ -309,7 +309,7 @@ class Writes:
                 except Exception:  # its path is told all the same
                     alarms.pass_on()
                     files.append({"path": self._safe(file.path), "before": file.before, "after": {"kind": "other"}})
-            part.told = self._count
+            part.reported_up_to = self._count
             if isinstance(owner, int):
                 del self._parts[owner]
         return files, caches

@@ -155,7 +155,7 @@ class Outputs:
         part = self._parts.get(None)
         return part is not None and part.pending
 
-    def told(self, owners: Iterable[Owner]) -> str:
+    def report(self, owners: Iterable[Owner]) -> str:
         """Tell what was printed by the owners of one run, as JSON. Never raises an `Exception`."""
         parts: list[_Part] = []
         for owner in owners:

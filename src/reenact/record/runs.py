@@ -501,11 +501,11 @@ class Runs:
             facts[UNDECLARED] = compact([*listed])
         owners: list[Owner] = [*([None] if alone else []), run.place.root if run.unit is None else run.unit]
         if self.writes is not None:
-            facts[WRITTEN] = self.writes.told(owners, alone=alone)
+            facts[WRITTEN] = self.writes.report(owners, alone=alone)
         if self.outputs is not None:
-            facts[OUTPUT] = self.outputs.told(owners)
+            facts[OUTPUT] = self.outputs.report(owners)
         if alone and self.stdin is not None and self.stdin.pending:
-            facts[STDIN] = self.stdin.told()
+            facts[STDIN] = self.stdin.report()
         if flows.are_held():
             unspelled = [] if self.writes is None else self.writes.unspelled()
             outputs = (facts.get(OUTPUT), facts.get(WRITTEN), *answer.values(), *unspelled)
@@ -553,10 +553,8 @@ class Runs:
     def _end_process(self, error: ExceptionRecord | None, facts: Mapping[str, Any] | None = None) -> None:
         """End the run of the process. What it gave out outside of it hangs below the last run, if any was."""
         writes, served = self.writes, self._units if inbound_clients.are_known() else None
-        if (
-            any(each is not None and each.pending for each in (writes, self.outputs, self.stdin))
-            and self._process is None
-        ):
+        is_pending = any(each is not None and each.pending for each in (writes, self.outputs, self.stdin))
+        if (is_pending or (self._descent is not None and lanes.current().reel.drew)) and self._process is None:
             if self._descent is not None:
                 self.process()
             elif self._last is not None:

@@ -138,7 +138,7 @@ class StandardInput:
         """Tell whether anything was read."""
         return bool(self._content or self._more)
 
-    def told(self) -> str:
+    def report(self) -> str:
         """Tell what was read, as JSON."""
         report: dict[str, Json] = {}
         try:

@@ -9,12 +9,14 @@ from reenact.values.terminal import clean
 
 _NARROW = re.compile("[ -~\u00a1-\u00ac\u00ae-\u02ff\u2010-\u2027\u2500-\u257f]*")
 """Characters of one cell each: Latin, dashes and dots, lines of a tree. Most texts hold no other."""
+_BREAK = re.compile(r"\s*[^\S ]\s*")
+"""White space with more in it than blanks, of which two texts may have another number."""
 __all__ = ["clean", "fitted", "lines", "one_line"]
 
 
 def one_line(text: str) -> str:
-    """Clean a text and bring it into one line, any white space as one blank."""
-    return " ".join(clean(text).split())
+    """Clean a text and bring it into one line: a line's end, with what white space is around it, becomes one blank."""
+    return _BREAK.sub(" ", clean(text)).strip()
 
 
 def lines(texts: Iterable[str]) -> list[str]:

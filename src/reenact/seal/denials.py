@@ -33,13 +33,13 @@ class Denials:
     def __init__(self, bounds: Bounds, ledger: str) -> None:
         """`ledger` is the path of the ledger; nothing is said where it is empty."""
         self._bounds, self._ledger = bounds, ledger
-        self._spoken: set[str] = set()
+        self._spoken: list[str] = []
 
-    def note(self, question: Question, what: str) -> None:
-        """Say that a process was refused something."""
-        if not self._ledger or what in self._spoken or len(self._spoken) >= _MOST:
+    def note(self, question: Question, what: str, *, each: bool = False) -> None:
+        """Say that a process was refused something: once, or each time."""
+        if not self._ledger or (what in self._spoken and not each) or len(self._spoken) >= _MOST:
             return
-        self._spoken.add(what)
+        self._spoken.append(what)
         with suppress(OSError):  # a replay tells what it can
             with open(f"/proc/{question.pid}/comm", encoding="utf-8", errors="replace") as stream:
                 name = stream.read().strip()

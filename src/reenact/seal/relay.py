@@ -172,26 +172,26 @@ def _reset(side: socket.socket) -> None:
 class _Stream:
     """One direction of a connection."""
 
-    __slots__ = ("held", "over", "source", "target")
+    __slots__ = ("buffer", "over", "source", "target")
 
     def __init__(self, source: socket.socket, target: socket.socket) -> None:
         self.source, self.target = source, target
-        self.held = b""
+        self.buffer = b""
         self.over = False
         """The source sends nothing more."""
 
     def move(self) -> None:
         """Take what there is, and hand on what the other side takes. Raises `OSError` where either was reset."""
         with suppress(BlockingIOError):
-            if not self.held and not self.over:
-                self.held = self.source.recv(_PIECE)
-                self.over = not self.held
+            if not self.buffer and not self.over:
+                self.buffer = self.source.recv(_PIECE)
+                self.over = not self.buffer
                 if self.over:
                     with suppress(OSError):
                         self.target.shutdown(socket.SHUT_WR)
         with suppress(BlockingIOError):
-            if self.held:
-                self.held = self.held[self.target.send(self.held) :]
+            if self.buffer:
+                self.buffer = self.buffer[self.target.send(self.buffer) :]
 
 
 def _pass_on(inside: socket.socket, outside: socket.socket, ending: int) -> None:
@@ -217,7 +217,7 @@ def _wait(out: _Stream, back: _Stream, ending: int) -> bool:
     """Wait until something can be done; True where the program is over meanwhile."""
     wanted: dict[int, int] = {}
     for stream in (out, back):
-        if stream.held:
+        if stream.buffer:
             wanted[stream.target.fileno()] = wanted.get(stream.target.fileno(), 0) | select.POLLOUT
         elif not stream.over:
             wanted[stream.source.fileno()] = wanted.get(stream.source.fileno(), 0) | select.POLLIN

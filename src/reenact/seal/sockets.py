@@ -46,7 +46,7 @@ class Sockets:
 
         kind = question.integer(1)
         if question.integer(0) != _UNIX or kind & 0xF not in CONNECTING:
-            self._denials.note(question, "make a socket of the network")
+            self._denials.note(question, "make a socket of the network", each=True)
             raise OSError(_EACCES, os.strerror(_EACCES))
         end = socket(_UNIX, kind | CLOEXEC, question.integer(2))
         self._descriptors[os.fstat(end.fileno()).st_ino] = end.fileno()

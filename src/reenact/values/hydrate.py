@@ -63,8 +63,17 @@ def decode_exception(record: ExceptionRecord, *, resolve: Resolve = loaded) -> B
     if error is None:  # a class that cannot even be derived from
         error = RuntimeError(record.message)
     if record.cause is not None:
-        error.__cause__ = decode_exception(record.cause, resolve=resolve)
+        error.__cause__ = _raised(decode_exception(record.cause, resolve=resolve))
     return error
+
+
+def _raised(error: BaseException) -> BaseException:
+    """Give an error a traceback: only of one that was raised somewhere does Python print that it was."""
+    try:
+        raise error  # noqa: TRY301 - it is what is wanted
+    except BaseException:  # noqa: BLE001 - it is that one
+        error.__context__ = None
+        return error
 
 
 class _StandIn(BaseException):
