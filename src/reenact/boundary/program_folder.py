@@ -31,6 +31,8 @@ _INDEX: Final = "index"
 _MOST_OF_AN_INDEX: Final = 4 << 20
 _now_ns: Final = time.time_ns
 """The clock itself, and not that which the agent's code reads."""
+_STAMPED_NS: Final = 10_000_000
+"""So far a file's time may lie behind the clock: the system stamps by its ticks."""
 _PATH: Final = re.compile(r"[^\s;&|<>()'\"=]+")
 State = tuple[int, int, int]
 """Device, size and time of change of a file; a folder has neither size nor time, since what is in it has."""
@@ -45,7 +47,7 @@ class Look:
         named = [os.path.join(self._folder, word) for text in words for word in _PATH.findall(text)]  # noqa: PTH118 - as above
         self._argument_paths = [os.path.normpath(path) for path in named]
         self._store = os.path.abspath(os.environ.get("REENACT_STORE") or ".reenact")  # noqa: PTH100 - as above
-        self._began_ns = _now_ns()
+        self._began_ns = _now_ns() - _STAMPED_NS
         self._before, self.whole = self._looked()
         self._indexes = {path: _bytes(path) for path in self._before if _is_of_git(path, _INDEX)}
 
