@@ -9,15 +9,18 @@ from __future__ import annotations
 import ast
 import importlib
 import shlex
+import signal
 import sys
+import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
+from reenact.boundary import touches
 from reenact.boundary.patching import Patches
 from reenact.errors import CannotJudge
 from reenact.values import unit
@@ -181,7 +184,13 @@ def _stopped_at_servers() -> Generator[None]:
         def make(original: Any) -> Any:
             @wraps(original)
             def serve(*args: Any, **kwargs: Any) -> Any:
-                raise _Serving(find(*args, **kwargs))
+                if threading.current_thread() is threading.main_thread():
+                    raise _Serving(find(*args, **kwargs))
+                try:
+                    serving = _Serving(find(*args, **kwargs))
+                except Exception as error:  # noqa: BLE001 - it is the program's to see
+                    _stop_the_program(error)
+                _stop_the_program(serving)
 
             return serve
 
@@ -198,19 +207,55 @@ def _stopped_at_servers() -> Generator[None]:
     sys.addaudithook(_at_ports)
     _watching.append(True)
     try:
-        yield
+        with _interrupted_from_threads():
+            yield
     finally:
         _watching.clear()
         patches.undo()
 
 
+@contextmanager
+def _interrupted_from_threads() -> Generator[None]:
+    """Have the program stopped, in whatever it waits for, where a thread of its own would serve."""
+
+    def stop(*_: object) -> None:
+        if _elsewhere:
+            raise _elsewhere.pop()
+
+    before = signal.signal(_SIGNAL, stop) if _SIGNAL is not None else None
+    try:
+        yield
+    finally:
+        if _SIGNAL is not None:
+            signal.signal(_SIGNAL, before)
+
+
+def _stop_the_program(serving: BaseException) -> NoReturn:
+    """Stop the program from the thread that would serve, and that thread. Raises what a system without signals has."""
+    main = threading.main_thread().ident
+    if _SIGNAL is None or main is None:
+        raise serving
+    _elsewhere.append(serving)
+    signal.pthread_kill(main, _SIGNAL)
+    raise SystemExit
+
+
 _watching: list[bool] = []
+_elsewhere: list[BaseException] = []
+"""What a thread of the program's would serve, or why it could not."""
+_SIGNAL = getattr(signal, "SIGURG", None)
+"""What interrupts the program's own waiting: by default a process takes no notice of it."""
 
 
 def _at_ports(event: str, arguments: tuple[Any, ...]) -> None:
     """Stop the program where it would open a port for a server that we do not know. A hook cannot be taken away."""
-    if event == "socket.bind" and _watching and isinstance(arguments[1], tuple):
+    if event != "socket.bind" or not _watching or not isinstance(arguments[1], tuple):
+        return
+    if touches.is_importing():  # a library looks whether there is IPv6
+        return
+    if threading.current_thread() is threading.main_thread():
         raise _Serving(None)
+    _stop_the_program(_Serving(None))
 
 
 def _of_uvicorn(server: Any, *_: Any, **__: Any) -> Any:
