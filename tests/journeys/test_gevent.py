@@ -54,3 +54,26 @@ def test_a_program_that_gevent_starts_is_named_and_refused(desk: Desk) -> None:
     assert "replayable: partial" in recorded.stderr
     assert "a program that gevent's subprocess started went past the recorder" in recorded.stderr
     assert desk.reenact("replay", "last", cold=True).returncode == 125
+
+
+def test_a_timeout_of_the_agent_s_own_ends_a_tool_and_a_kill_ends_a_greenlet(desk: Desk) -> None:
+    lines = """
+@reenact.tool
+def slow() -> int:
+    gevent.sleep(5)
+    return 1
+
+with gevent.Timeout(0.1, False):
+    slow()
+print("went on")
+job = gevent.spawn(slow)
+gevent.sleep(0.1)
+job.kill()
+print(job.dead, note(2))
+"""
+    desk.write("agent.py", BEGIN + lines)
+    recorded = desk.reenact("run", "--", "python", "agent.py", cold=True)
+    assert recorded.stdout == "went on\nTrue 2\n"
+    for _ in range(3):
+        replay = desk.reenact("replay", "last", cold=True)
+        assert (replay.returncode, replay.stdout) == (0, recorded.stdout), replay.stderr
