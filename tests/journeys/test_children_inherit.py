@@ -98,28 +98,6 @@ def test_a_child_that_is_given_something_else_is_another_question(desk: Desk, wh
     assert f'{field}: recorded "staging", replay "production"' in other.stderr
 
 
-FAILING = """
-import logging
-import requests
-
-try:
-    requests.get("http://127.0.0.1:9/")
-except requests.ConnectionError:
-    logging.exception("no answer")
-requests.get("http://127.0.0.1:9/")
-"""
-
-
-def test_a_traceback_of_a_recorded_error_has_all_its_parts(desk: Desk) -> None:
-    pytest.importorskip("requests")
-    desk.write("agent.py", FAILING)
-    live = desk.reenact("run", "--", "python", "agent.py")
-    assert live.returncode == 1
-    replay = desk.reenact("replay", "last", environ=desk.bare())
-    assert "same: " in replay.stderr, replay.stderr
-    assert replay.stderr.count("Traceback (most recent call last)") == live.stderr.count("Traceback (most recent call")
-
-
 def test_blanks_within_a_line_are_shown_as_they_are(desk: Desk) -> None:
     desk.write("agent.py", BEGIN + 'print("total  7")\n')
     desk.reenact("run", "--", "python", "agent.py")

@@ -218,6 +218,8 @@ class ExceptionRecord:
     state: Json = None
     """Typed JSON object of the exception's instance attributes."""
     cause: ExceptionRecord | None = None
+    context: ExceptionRecord | None = None
+    """What was being handled when it was raised, where it has no cause and does not hide that (PEP 3134, PEP 409)."""
     stacktrace: str = ""
 
 

@@ -31,6 +31,8 @@ def exception_to_json(record: ExceptionRecord) -> dict[str, Json]:
         json["state"] = record.state
     if record.cause is not None:
         json["cause"] = exception_to_json(record.cause)
+    if record.context is not None:
+        json["context"] = exception_to_json(record.context)
     if record.stacktrace:
         json["stacktrace"] = text_json(record.stacktrace)
     return json
@@ -39,7 +41,7 @@ def exception_to_json(record: ExceptionRecord) -> dict[str, Json]:
 def exception_from_json(json: Json, depth: int = 0) -> ExceptionRecord:
     """Read a record. What is missing or of another type reads as empty; nothing is raised."""
     fields = as_object(json)
-    cause = fields.get("cause")
+    cause, context = fields.get("cause"), fields.get("context")
     return ExceptionRecord(
         module=json_text(fields.get("module")),
         qualname=json_text(fields.get("qualname")),
@@ -48,6 +50,7 @@ def exception_from_json(json: Json, depth: int = 0) -> ExceptionRecord:
         args=fields.get("args"),
         state=fields.get("state"),
         cause=exception_from_json(cause, depth + 1) if isinstance(cause, dict) and depth < _DEEPEST else None,
+        context=exception_from_json(context, depth + 1) if isinstance(context, dict) and depth < _DEEPEST else None,
         stacktrace=json_text(fields.get("stacktrace")),
     )
 

@@ -63,16 +63,19 @@ def decode_exception(record: ExceptionRecord, *, resolve: Resolve = loaded) -> B
     if error is None:  # a class that cannot even be derived from
         error = RuntimeError(record.message)
     if record.cause is not None:
-        error.__cause__ = _raised(decode_exception(record.cause, resolve=resolve))
+        error.__cause__ = error.__context__ = _raised(decode_exception(record.cause, resolve=resolve))
+    if record.context is not None:
+        error.__context__ = _raised(decode_exception(record.context, resolve=resolve))
     return error
 
 
 def _raised(error: BaseException) -> BaseException:
     """Give an error a traceback: only of one that was raised somewhere does Python print that it was."""
+    context = error.__context__
     try:
         raise error  # noqa: TRY301 - it is what is wanted
     except BaseException:  # noqa: BLE001 - it is that one
-        error.__context__ = None
+        error.__context__ = context
         return error
 
 

@@ -107,6 +107,7 @@ class Encoding:
             if not unstable_places(spelling):
                 state[name] = spelling
         cause = error.__cause__
+        context = error.__context__ if cause is None and not error.__suppress_context__ else None
         stacktrace = _attempt(lambda: "".join(traceback.format_exception(error, chain=False)))
         return ExceptionRecord(
             module=cls.__module__,
@@ -116,6 +117,7 @@ class Encoding:
             args=self.items(error.args),
             state=state or None,
             cause=self.record(cause, causes - 1) if cause is not None and causes > 0 else None,
+            context=self.record(context, causes - 1) if context is not None and causes > 0 else None,
             stacktrace=stacktrace[-LONGEST_STACKTRACE:],
         )
 
