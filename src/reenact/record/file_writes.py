@@ -622,12 +622,10 @@ class _Readers:
         return handle, not is_kept
 
     def _close_unshared(self) -> None:
-        """Close what the program itself has not open any more: it can have no lock there."""
-        if len(self._handles) < _MOST_KEPT_OPEN:
-            return
-        counts = Counter(_open_list())
+        """Close what was deleted, and, of many, what the program itself has not open: it can have no lock there."""
+        counts = Counter(_open_list()) if len(self._handles) >= _MOST_KEPT_OPEN else None
         for file, handle in tuple(self._handles.items()):
-            if counts[_open_path(handle)] <= 1:
+            if not os.fstat(handle).st_nlink or (counts is not None and counts[_open_path(handle)] <= 1):
                 del self._handles[file]
                 os.close(handle)
 
