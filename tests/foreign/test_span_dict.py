@@ -126,3 +126,8 @@ def test_a_span_without_ids_gets_such_as_follow_from_what_it_says() -> None:
 def test_what_stands_where_it_cannot_is_refused(told: dict[str, Any]) -> None:
     with pytest.raises((ValueError, *SHAPELESS)):
         span_of({**TOLD, **told})
+
+
+def test_an_id_in_base64_may_begin_as_one_in_hexadecimal_does() -> None:
+    assert ids.span_id("0xYqqSA8p+o=") == "d3162aa9203ca7ea"
+    assert ids.span_id("0x12ab") == "00000000000012ab"

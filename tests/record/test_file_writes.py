@@ -59,7 +59,7 @@ def test_what_an_installed_library_logs_to_a_file_is_left_out_of_it(
     _said(handler, __file__, "ends")
     _said(handler, httpx.__file__, "ends")
     handler.close()
-    (file,) = json.loads(writes.told([None], alone=True))["files"]
+    (file,) = json.loads(writes.report([None], alone=True))["files"]
     own = "<begins>\n<ends>\n" if form is not None else "DEBUG begins\nDEBUG ends\n"
     assert (file["after"]["text"], file["after"]["of_libraries"]) == (own, 2)
     assert path.read_text().count("ends") == 2
@@ -90,7 +90,7 @@ def test_the_text_of_a_long_file_is_there_to_be_looked_through_where_libraries_d
         monkeypatch.setattr(flows, "are_held", lambda held=held: held)
         writes.note(PathChange(str(path)), "agent.py:1")
         path.write_text(text)
-        (file,) = json.loads(writes.told([None], alone=True))["files"]
+        (file,) = json.loads(writes.report([None], alone=True))["files"]
         assert "text" not in file["after"]
         assert writes.unspelled() == [text] * held
     assert writes.unspelled() == []

@@ -44,7 +44,7 @@ def identity(value: object, digits: int, least: int) -> str:
 
 
 def _spelled(text: str, digits: int, least: int) -> str:
-    if text[:2] in ("0x", "0X"):
+    if text[:2] in ("0x", "0X") and _HEX.fullmatch(text[2:]):  # one in base64 may begin so, too
         text, least = text[2:], 1
     if least <= len(text) <= digits and _HEX.fullmatch(text):
         return text.lower().rjust(digits, "0")

@@ -72,11 +72,10 @@ def decode_exception(record: ExceptionRecord, *, resolve: Resolve = loaded) -> B
 def _raised(error: BaseException) -> BaseException:
     """Give an error a traceback: only of one that was raised somewhere does Python print that it was."""
     context = error.__context__
-    try:
-        raise error  # noqa: TRY301 - it is what is wanted
-    except BaseException:  # noqa: BLE001 - it is that one
-        error.__context__ = context
-        return error
+    with contextlib.suppress(type(error)):
+        raise error
+    error.__context__ = context
+    return error
 
 
 class _StandIn(BaseException):
