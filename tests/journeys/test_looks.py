@@ -158,3 +158,30 @@ def test_others_are_found_at_work_as_often_as_when_recorded(desk: Desk, how: str
 
 def _indented(code: str) -> str:
     return "".join(f"    {line}\n" for line in code.strip().splitlines())
+
+
+KNOWN = {
+    "joined": ("thread = threading.Thread(target=work)\nthread.start()\n", "thread.join()\n", "thread.is_alive()"),
+    "waited for": ("job = ThreadPoolExecutor(1).submit(work)\n", "job.result()\n", "not job.done()"),
+    "set": (
+        "over = threading.Event()\nthreading.Thread(target=lambda: (work(), over.set())).start()\n",
+        "over.set()\n",
+        "not over.is_set()",
+    ),
+    "a child": ("child = python()\n", "child.wait()\n", "child.poll() is None"),
+}
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("how", KNOWN)
+def test_changed_code_that_knows_the_end_is_not_told_that_others_are_at_work(desk: Desk, how: str) -> None:
+    begin, learn, look = KNOWN[how]
+    loop = f"while {look}:\n    print('at work')\n    time.sleep(0.05)\n"
+    environ = {**desk.environ, "PACE": "0.3"}
+    script = desk.write("looks.py", f"{BEGIN}\nif __name__ == '__main__':\n    note()\n{_indented(begin + loop)}")
+    live = desk.reenact("run", "--", "python", script, environ=environ)
+    assert "at work" in live.stdout
+    desk.write("looks.py", f"{BEGIN}\nif __name__ == '__main__':\n    note()\n{_indented(begin + learn + loop)}")
+    replay = desk.reenact("replay", "last", environ={**desk.bare(), "PACE": "0.3"})
+    assert "at work" not in replay.stdout
+    assert replay.returncode == 1, replay.stderr

@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
 from types import FrameType
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from weakref import WeakKeyDictionary
 
 from reenact.boundary import lanes, place, program_threads
 from reenact.boundary.forgiving import forgive
@@ -339,9 +340,36 @@ def taking(frame: FrameType | None) -> Waiting | None:
     return None
 
 
-def looking(frame: FrameType | None) -> Waiting | None:
-    """Begin to look at what other threads change, once the program has any; None where nobody keeps it."""
+_KNOWN: Final[WeakKeyDictionary[Any, set[str]]] = WeakKeyDictionary()
+"""Threads, futures and events of which code knows that they are done, set or over, with the lanes of that code."""
+
+
+def learn(thing: Any) -> None:
+    """Hear that the running code knows of a thing that it is done: it did it, or has waited for it. Never raises."""
     try:
+        if is_on():
+            _KNOWN.setdefault(thing, set()).add(lanes.current().path)
+    except Exception:
+        forgive("pauses.learn")
+
+
+def unlearn(thing: Any) -> None:
+    """Hear that a thing is no longer so. Never raises."""
+    try:
+        _KNOWN.pop(thing, None)
+    except Exception:
+        forgive("pauses.unlearn")
+
+
+def looking(frame: FrameType | None, thing: Any = None) -> Waiting | None:
+    """Begin to look at what other threads change, once the program has any; None where nobody keeps it.
+
+    Nobody keeps a look at a `thing` of which the code knows already: a program that was changed may have learnt it by
+    now, and is not told otherwise.
+    """
+    try:
+        if thing is not None and lanes.current().path in _KNOWN.get(thing, ()):
+            return None
         return taking(frame) if program_threads.are_there() else None
     except Exception:
         forgive("pauses.looking")

@@ -113,13 +113,9 @@ def _program_name(words: Sequence[str], *, shell: bool) -> str:
 def _variables(env: Mapping[Any, Any] | None) -> dict[str, str | None]:
     """List the variables of a child's environment that are not as in ours, or that the agent's own code has set."""
     variables = {os.fsdecode(name): os.fsdecode(value) for name, value in (os.environ if env is None else env).items()}
-    own = [name for name in children.own_variables() if not name.startswith(_OURS) and name != "PYTHONPATH"]
-    others = {
-        name: value
-        for name, value in variables.items()
-        if not name.startswith(_OURS) and name != "PYTHONPATH" and os.environ.get(name) != value
-    }
-    return dict(sorted({**{name: variables.get(name) for name in own}, **others}.items()))
+    others = {name for name, value in variables.items() if os.environ.get(name) != value}
+    names = sorted(others | {*children.own_variables()})
+    return {name: variables.get(name) for name in names if not name.startswith(_OURS) and name != "PYTHONPATH"}
 
 
 class Temporary:

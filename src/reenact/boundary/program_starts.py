@@ -167,7 +167,7 @@ class Child:
     def check(self) -> None:
         """Raise the miss of a child that was given something else."""
         if self.answer is not None and self.accused is None and self.talk.shut:
-            self.compare(self.talk.questions())
+            self.compare(self.talk.inputs())
         if self.accused is not None:
             raise self.accused
 
@@ -193,7 +193,7 @@ class Child:
 
     def accuse(self) -> None:
         """Note that the child was given less than the recording says."""
-        self.compare(self.talk.questions())
+        self.compare(self.talk.inputs())
         if self.accused is None:
             self.accused = self.passage.miss("it waited for what the recording says that it was given, in vain")
 

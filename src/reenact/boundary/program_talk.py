@@ -90,7 +90,7 @@ class Talk:
                 if not self.cut and len(self.steps) < _STEPS:
                     self.steps.append((END, bytearray(stream.encode())))
 
-    def questions(self) -> list[bytes]:
+    def inputs(self) -> list[bytes]:
         """Give what was written to the child, a piece for each turn."""
         return [bytes(data) for what, data in self.steps if what == IN and data]
 
@@ -130,7 +130,7 @@ class Talk:
             spelling["talk"] = [_turn(what, bytes(data)) for what, data in self._turns()]
             return spelling
         if IN in streams:
-            data = b"".join(self.questions())
+            data = b"".join(self.inputs())
             spelling["stdin"] = text_of(data)
             spelling["stdin_bytes"] = len(data)
             spelling["stdin_closed"] = self.shut

@@ -227,7 +227,7 @@ def _interrupted_from_threads() -> Generator[None]:
         yield
     finally:
         if _SIGNAL is not None:
-            signal.signal(_SIGNAL, before)
+            signal.signal(_SIGNAL, before or signal.SIG_DFL)
 
 
 def _stop_the_program(serving: BaseException) -> NoReturn:

@@ -76,7 +76,10 @@ def _wait(original: Callable[..., bool]) -> Callable[..., bool]:
         if timeout is None and pauses.is_on() and is_own(_getframe(1)):
             pauses.blocks()
         if not pauses.is_on() or not pauses.is_a_while(timeout) or not is_own(frame := _getframe(1)):
-            return original(self, timeout)
+            was_set = original(self, timeout)
+            if was_set:
+                pauses.learn(self)
+            return was_set
         return Waiting(frame).over_or_woken(lambda seconds: original(self, seconds), timeout or 0)
 
     return wait
@@ -91,9 +94,27 @@ def _is_set(original: Callable[..., bool]) -> Callable[..., bool]:
         def has_come(seconds: float) -> bool | None:
             return original(self) or (self.wait(seconds) if seconds else False) or None
 
-        return pauses.looked(pauses.looking(_getframe(1)), has_come) is not None
+        return pauses.looked(pauses.looking(_getframe(1), self), has_come) is not None
 
     return is_set
+
+
+def _set(original: Callable[[threading.Event], None]) -> Callable[[threading.Event], None]:
+    @wraps(original)
+    def set_(self: threading.Event) -> None:
+        original(self)
+        pauses.learn(self)
+
+    return set_
+
+
+def _clear(original: Callable[[threading.Event], None]) -> Callable[[threading.Event], None]:
+    @wraps(original)
+    def clear(self: threading.Event) -> None:
+        pauses.unlearn(self)
+        original(self)
+
+    return clear
 
 
 def _is_alive(original: Callable[..., bool]) -> Callable[..., bool]:
@@ -104,7 +125,7 @@ def _is_alive(original: Callable[..., bool]) -> Callable[..., bool]:
                 self.join(seconds)
             return None if original(self) else True
 
-        return pauses.looked(pauses.looking(_getframe(1)), has_ended) is None
+        return pauses.looked(pauses.looking(_getframe(1), self), has_ended) is None
 
     return is_alive
 
@@ -119,7 +140,7 @@ def _done(original: Callable[..., bool]) -> Callable[..., bool]:
                 wait([self], seconds)
             return original(self) or None
 
-        return pauses.looked(pauses.looking(_getframe(1)), is_over) is not None
+        return pauses.looked(pauses.looking(_getframe(1), self), is_over) is not None
 
     return done
 
@@ -132,7 +153,8 @@ def _install(patches: PatchSet) -> None:
         patches.replace(owner, "sleep", make)
         replaced[id(original)] = owner.sleep
     patches.replace(threading.Event, "wait", _wait)
-    patches.replace(threading.Event, "is_set", _is_set)
+    for name, make in (("is_set", _is_set), ("set", _set), ("clear", _clear)):
+        patches.replace(threading.Event, name, make)
     patches.replace(threading.Thread, "is_alive", _is_alive)
     patches.when_imported("concurrent.futures._base", lambda module: patches.replace(module.Future, "done", _done))
     tape.rebind(patches, replaced)

@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable
 from functools import partial, wraps
 from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
+from types import FrameType
 from typing import Any, Final, cast
 from weakref import WeakKeyDictionary
 
@@ -130,6 +131,12 @@ def _poll(original: Callable[..., bool]) -> Callable[..., bool]:
     return poll
 
 
+def _turn_to_look_at(process: Any, frame: FrameType | None) -> Waiting | None:
+    """Begin to look at a process; None where nobody keeps it, or where its end is known here already."""
+    is_known = getattr(getattr(process, "_popen", None), "returncode", None) is not None
+    return None if is_known else pauses.taking(frame)
+
+
 def _is_alive(original: Callable[..., bool]) -> Callable[..., bool]:
     @wraps(original)
     def is_alive(self: Any) -> bool:
@@ -138,7 +145,7 @@ def _is_alive(original: Callable[..., bool]) -> Callable[..., bool]:
                 self.join(seconds)
             return None if original(self) else True
 
-        return pauses.looked(pauses.taking(_getframe(1)), ended) is None
+        return pauses.looked(_turn_to_look_at(self, _getframe(1)), ended) is None
 
     return is_alive
 
@@ -153,7 +160,7 @@ def _join(original: Callable[..., None]) -> Callable[..., None]:
         if timeout is None:
             original(self)
         else:
-            pauses.looked(pauses.taking(_getframe(1)), ended, timeout)
+            pauses.looked(_turn_to_look_at(self, _getframe(1)), ended, timeout)
 
     return join
 
@@ -165,7 +172,7 @@ def _exit_code(original: Any) -> Any:
                 self.join(seconds)
             return original.fget(self)
 
-        return pauses.looked(pauses.taking(_getframe(1)), code)
+        return pauses.looked(_turn_to_look_at(self, _getframe(1)), code)
 
     return property(exitcode, doc=original.__doc__)
 

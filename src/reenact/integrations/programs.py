@@ -38,6 +38,8 @@ def _poll(original: Callable[..., int | None]) -> Callable[..., int | None]:
     @wraps(original)
     def poll(self: Any) -> int | None:
         child = _child_of(self)
+        if child is None and self.returncode is not None:  # the agent knows already
+            return original(self)
         if child is None:
             return pauses.looked(pauses.taking(_getframe(1)), partial(_code_of, self, original))
         from reenact.boundary import program_starts as starts

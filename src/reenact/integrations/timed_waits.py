@@ -228,6 +228,8 @@ def _join(original: Callable[..., None]) -> Callable[..., None]:
         waiting = begun(timeout, _getframe(1))
         if waiting is None or timeout is None:
             original(self, timeout)
+            if timeout is None:
+                pauses.learn(self)
         elif not is_late_again(waiting, timeout):
             waited(waiting, timeout, lambda seconds: original(self, seconds), lambda _: self.is_alive())
 
@@ -239,7 +241,10 @@ def _result(original: Callable[..., Any]) -> Callable[..., Any]:
     def result(self: Future[Any], timeout: float | None = None) -> Any:
         waiting = begun(timeout, _getframe(1))
         if waiting is None or timeout is None:
-            return original(self, timeout)
+            try:
+                return original(self, timeout)
+            finally:
+                pauses.learn(self)
         if is_late_again(waiting, timeout):
             raise concurrent.futures.TimeoutError
         try:

@@ -147,7 +147,7 @@ def replay(
     `start` runs the program; by default a new process does, on this one's standard streams (`printing`). Where
     `recording` is altered the program is judged against the altered run. It is run once more, with nobody to read
     what it prints, where only that can tell whether other bytes than recorded are the program's doing, and twice more
-    where it sleeps: how often a program looks while it waits may be the same twice by chance. `varied` says
+    where it waits: how often a program looks while it waits may be the same twice by chance. `varied` says
     that answers are others than the recorded ones, so that what it writes is not compared. Raises `CannotJudge` where
     the program cannot be started, `UsageError` where a change fits no call.
     """
@@ -165,8 +165,8 @@ def replay(
         time.sleep(max(0.0, _APART_S - (time.monotonic() - began)))
     quietly = replace(asked, writes=Writes.COPY, keep="")
     decided = attempt
-    sleeps = any(PAUSES in node.span.attributes for node in recording.run.nodes)
-    for _ in range(2 if sleeps else 1):
+    waits = any(PAUSES in node.span.attributes for node in recording.run.nodes)
+    for _ in range(2 if waits else 1):
         with closing(Scratch("reenact-replay-")) as scratch:
             again = _replay(recording, argv, cwd, quietly, store, scratch.path, silent, tells=False)
         decided = _decided(attempt, again)
