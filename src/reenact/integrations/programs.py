@@ -90,7 +90,7 @@ def _talk_in_time(popen: Any, talk: Callable[..., Any], stdin: Any, endtime: Any
     while frame is not None and frame.f_globals.get("__name__") == "subprocess":
         frame = frame.f_back
 
-    def said(seconds: float) -> Any:
+    def listen(seconds: float) -> Any:
         nonlocal expiry
         try:
             return own.pop(_EARLY, None) or talk(popen, stdin, time.monotonic() + seconds, timeout)
@@ -99,9 +99,9 @@ def _talk_in_time(popen: Any, talk: Callable[..., Any], stdin: Any, endtime: Any
             return None
 
     def keep(seconds: float) -> None:
-        own[_EARLY] = said(seconds)
+        own[_EARLY] = listen(seconds)
 
-    if (texts := pauses.looked(pauses.taking(frame), said, timeout, keep)) is None:
+    if (texts := pauses.looked(pauses.taking(frame), listen, timeout, keep)) is None:
         raise expiry
     return texts
 

@@ -197,7 +197,7 @@ def _install(patches: PatchSet) -> None:
 
 
 INTEGRATION = Integration(
-    name="process_queues",
+    name="other_processes",
     libraries=("multiprocessing",),
     install=_install,
     hooks=("multiprocessing.process", "multiprocessing.queues", "multiprocessing.connection"),

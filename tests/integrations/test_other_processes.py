@@ -15,7 +15,7 @@ from integrations.test_timed_waits import Pace
 from reenact.boundary import lanes, pauses
 from reenact.boundary.patching import Patches
 from reenact.boundary.pauses import Pause, Turn
-from reenact.integrations import process_queues
+from reenact.integrations import other_processes
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def pace() -> Generator[Pace]:
     made, patches = Pace(), Patches()
     lanes.restart()
     multiprocessing.Queue().close()  # imports what is cut
-    process_queues.INTEGRATION.install(patches)
+    other_processes.INTEGRATION.install(patches)
     pauses.install(count(1).__next__, made)
     yield made
     pauses.install(None)
@@ -88,7 +88,7 @@ def test_what_cannot_be_pickled_again_comes_out_all_the_same() -> None:
 def test_what_never_came_when_recorded_comes_where_nothing_else_does(
     pace: Pace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process_queues, "_NOTHING_NEW_S", 0.001)
+    monkeypatch.setattr(other_processes, "_NOTHING_NEW_S", 0.001)
     held: multiprocessing.Queue[Any] = multiprocessing.Queue()
     held.put("other")
     pace.turn_of = Turn(7, (1,))
