@@ -34,6 +34,7 @@ for n in range(3):
     ask(f"session {session}, step {celery_id()}, {n}")
 part = aiohttp.multipart.MultipartWriter()
 print("sent", part.boundary, celery_id()[:13], now().isoformat(), len(key), gen_salt(10))
+print(f"UID:{celery_id()}@shop.org")  # an id that looks like an address, and is replaced as one
 """
 
 
@@ -81,6 +82,7 @@ def test_a_library_holds_a_time_of_the_program_against_the_clock_of_the_recordin
 
 
 MEASURED = """
+from celery.utils import uuid as celery_id
 from urllib3.util.timeout import Timeout
 from openai import OpenAI
 
@@ -90,6 +92,7 @@ raw = OpenAI().chat.completions.with_raw_response
 reply = raw.create(model="stand-in-everything", messages=[{"role": "user", "content": "hello"}])
 print("elapsed", reply.elapsed)
 print("took", watch.get_connect_duration(), "seconds")
+open("trip.ics", "w").write(f"UID:{celery_id()}@shop.org\\nEND\\n")
 """
 
 
@@ -99,5 +102,6 @@ def test_how_long_something_took_by_the_clock_of_a_library_comes_again(desk: Des
     assert "replayable: exact" in live.stderr
     done = desk.reenact("replay", "last")
     assert (done.returncode, done.stdout) == (0, live.stdout), done.stderr
+    assert "wrote as recorded: trip.ics" in done.stderr
     desk.write("agent.py", MEASURED.replace("get_connect_duration()", "get_connect_duration() * 2"))
     assert desk.reenact("replay", "last").returncode == 1

@@ -23,7 +23,7 @@ from reenact.boundary.inbound import Inbound
 from reenact.record import console, tool_prints
 from reenact.record.console import Source
 from reenact.record.file_writes import Owner, Redacted
-from reenact.values import alarms
+from reenact.values import alarms, redaction_marks
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
 from reenact.values.run import OUTPUT, PRINTED_INSIDE
@@ -100,6 +100,7 @@ class Outputs:
         self._redact, self._owner, self._names = redacted, owner, names
         self._began = _now()
         self._parts: dict[int | None, _Part] = {}
+        self._unspelled: list[str] = []
 
     def listen(self) -> None:
         """Hear of every text from here on."""
@@ -155,6 +156,11 @@ class Outputs:
         part = self._parts.get(None)
         return part is not None and part.pending
 
+    def unspelled(self) -> list[str]:
+        """Take the lines whose addresses were replaced: libraries' draws are looked for there, too."""
+        lines, self._unspelled = self._unspelled, []
+        return lines
+
     def report(self, owners: Iterable[Owner]) -> str:
         """Tell what was printed by the owners of one run, as JSON. Never raises an `Exception`."""
         parts: list[_Part] = []
@@ -195,6 +201,8 @@ class Outputs:
         texts = [as_text(as_list(piece)[2]) for piece in clean]
         if clean != pieces:
             entry["redacted"] = sum(each.count("REDACTED_") for each in texts)
+            before = "".join(as_text(as_list(piece)[2]) for piece in pieces)
+            self._unspelled.append(redaction_marks.lines_with_addresses(before, "".join(texts)))
         entry["digest"] = _hash("".join(texts))
         if stream.rest is not None:
             entry["rest"] = {"size": stream.rest_size, "digest": stream.rest.hexdigest()}

@@ -507,7 +507,7 @@ class Runs:
         if alone and self.stdin is not None and self.stdin.pending:
             facts[STDIN] = self.stdin.report()
         if flows.are_held():
-            unspelled = [] if self.writes is None else self.writes.unspelled()
+            unspelled = [line for each in (self.writes, self.outputs) if each is not None for line in each.unspelled()]
             outputs = (facts.get(OUTPUT), facts.get(WRITTEN), *answer.values(), *unspelled)
             facts |= draws.given_out("\n".join(each for each in outputs if isinstance(each, str)), run.reel)
         facts |= draws.rest(run.reel, run.place.root)

@@ -17,6 +17,8 @@ from reenact.values.call import FunctionCall
 from reenact.values.run import Node, ReplacedInputs, Run
 
 MARK: Final = "REDACTED_"
+_ADDRESS: Final = "e_mail"
+"""The class of an address of mail."""
 TOKEN: Final = re.compile(r"REDACTED_([a-z0-9_]{1,64}?)_([0-9a-f]{20})(?![0-9a-f])(?:@redacted\.invalid)?")
 """A token; its class, and the digits that name the value."""
 _ANY: Final = re.compile(
@@ -78,6 +80,18 @@ def _open(text: str) -> Iterator[str]:
             continue
         if MARK.encode() in content:
             yield content.decode("latin-1")
+
+
+def lines_with_addresses(text: str, clean: str) -> str:
+    """Give the lines of a text of which redaction replaced addresses of mail alone; `clean` is what it made of it.
+
+    An id may look like an address (RFC 5545, 3.8.4.7: UID; RFC 5322, 3.6.4: Message-ID), and is nothing secret.
+    """
+    before, after = text.split("\n"), clean.split("\n")
+    if MARK not in clean or len(before) != len(after):
+        return ""
+    pairs = zip(before, after, strict=True)
+    return "\n".join(line for line, other in pairs if line != other and {*classes_in(other)} == {_ADDRESS})
 
 
 def blinded(text: str) -> str:
