@@ -66,3 +66,60 @@ def test_what_a_script_served_on_a_thread_replays(desk: Desk, code: str, module:
     assert replay.returncode == 0
     desk.write("agent.py", code.replace("return price(", "return 1 + price(").replace("str(price(", "str(1 + price("))
     assert desk.reenact("replay", "last", environ=desk.bare()).returncode == 1
+
+FLASK = """
+from flask import Flask
+import reenact
+
+@reenact.tool
+def price(name: str) -> int:
+    return len(name)
+
+def made() -> Flask:
+    app = Flask(__name__)
+    app.get("/<name>")(lambda name: str(price(name)))
+    return app
+
+client = made().test_client()
+print(price("milk"), client.get("/tea").text, price("bread"), client.get("/coffee").text)
+"""
+
+STARLETTE = """
+import asyncio
+import httpx
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from starlette.testclient import TestClient
+import reenact
+
+@reenact.tool
+def price(name: str) -> int:
+    return len(name)
+
+async def tea(request):
+    return PlainTextResponse(str(price(request.path_params["name"])))
+
+app = Starlette(routes=[Route("/{name}", tea)])
+
+async def main():
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://shop") as client:
+        print(price("milk"), *(each.text for each in await asyncio.gather(client.get("/tea"), client.get("/coffee"))))
+
+if __name__ == "__main__":
+    asyncio.run(main())
+    print(TestClient(app).get("/bread").text)
+"""
+
+
+@pytest.mark.parametrize(("code", "module"), [(FLASK, "flask"), (STARLETTE, "starlette")], ids=["wsgi", "asgi"])
+def test_a_script_that_asks_its_own_application_by_a_test_client_is_one_run(desk: Desk, code: str, module: str) -> None:
+    pytest.importorskip(module)
+    desk.write("agent.py", code)
+    live = desk.reenact("run", "--", "python", "agent.py")
+    assert "recorded agent.py" in live.stderr, live.stderr
+    replay = desk.reenact("replay", "last", environ=desk.bare())
+    assert (replay.returncode, replay.stdout) == (0, live.stdout), replay.stderr
+    assert "same: 4 tool calls answered" in replay.stderr
+    desk.write("agent.py", code.replace("str(price(", "str(1 + price("))
+    assert desk.reenact("replay", "last", environ=desk.bare()).returncode == 1

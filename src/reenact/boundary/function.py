@@ -72,7 +72,10 @@ class Function:
         qualname = str(getattr(name_bearer, "__qualname__", type(name_bearer).__qualname__))
         self.kind = kind
         self.name = name or str(getattr(name_bearer, "__name__", type(name_bearer).__name__))
-        self.spelling = f"{getattr(name_bearer, '__module__', None) or type(name_bearer).__module__}:{qualname}"
+        module = getattr(name_bearer, "__module__", None) or type(name_bearer).__module__
+        if module == "__mp_main__":  # the program, imported: as by multiprocessing in its children
+            module = "__main__"
+        self.spelling = f"{module}:{qualname}"
         self.attributes = dict(attributes)
         if kind is CallKind.TOOL and fn.__doc__ and "tool.description" not in self.attributes:
             self.attributes["tool.description"] = inspect.cleandoc(fn.__doc__)

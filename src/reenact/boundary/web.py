@@ -50,6 +50,19 @@ _KEPT = frozenset(
         "x-requested-with",
     ]
 )
+_TEST_CLIENTS = frozenset(
+    [
+        "httpx._transports.asgi",
+        "httpx._transports.wsgi",
+        "litestar.testing.transport",
+        "quart.testing.connections",
+        "starlette.testclient",
+        "webob.request",
+        "webtest.lint",
+        "werkzeug.test",
+    ]
+)
+"""Modules whose functions take the answer of an application that is asked with no server between."""
 _NEVER_MISSED = frozenset(
     [
         "accept-encoding",
@@ -140,6 +153,18 @@ class Bytes:
             return {binary: base64.b64encode(data).decode(), f"{binary}.encoding": "base64"}
         kind = "application/json" if text.lstrip()[:1] in ("{", "[") else "text/plain"
         return {f"{value}.value": text, f"{value}.mime_type": kind}
+
+
+def asks_itself(app: Any, answered: Any) -> bool:
+    """Tell whether a program asks an application of its own by a test client; `answered` takes the answer.
+
+    Such a request is no unit of work: nobody delivers it again without the program, which asks itself in a replay too.
+    An application of a module that can be imported is delivered without the program, and is asked for alone.
+    """
+    if getattr(answered, "__module__", None) not in _TEST_CLIENTS:
+        return False
+    origin = origins.of(app)
+    return origin is None or origin.name.startswith("__main__:")
 
 
 class Exchange:

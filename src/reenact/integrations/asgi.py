@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, cast
 
 from reenact.boundary import children, door, inbound, inbound_clients, origins
 from reenact.boundary.own_code import is_own_code
-from reenact.boundary.web import Exchange, nobody
+from reenact.boundary.web import Exchange, asks_itself, nobody
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values.json import Json
 
@@ -150,7 +150,8 @@ def _run_asgi(original: Any) -> Any:
 def _call(original: Any) -> Any:
     @wraps(original)
     async def __call__(self: Any, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: N807 - a method of the class that is patched
-        if scope.get("type") != "http" or door.doorman() is None or inbound.under_way():
+        is_apart = scope.get("type") == "http" and door.doorman() is not None and not inbound.under_way()
+        if not is_apart or asks_itself(self, send):
             await original(self, scope, receive, send)
             return
         await serve(partial(original, self), scope, receive, send, self)

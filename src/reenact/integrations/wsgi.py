@@ -13,7 +13,7 @@ from functools import partial, wraps
 from typing import Any, TypeAlias, cast
 
 from reenact.boundary import children, door, inbound, inbound_clients, origins
-from reenact.boundary.web import Exchange, nobody
+from reenact.boundary.web import Exchange, asks_itself, nobody
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values.json import Json
 
@@ -208,7 +208,7 @@ class Served:
 def _call(original: Any) -> Any:
     @wraps(original)
     def __call__(self: Any, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:  # noqa: N807 - a method of the class that is patched
-        if door.doorman() is None or inbound.under_way():
+        if door.doorman() is None or inbound.under_way() or asks_itself(self, start_response):
             return original(self, environ, start_response)
         app: App = lambda environ, start_response: original(self, environ, start_response)  # noqa: E731 - asked for only if it is needed
         return serve(app, environ, start_response, self)
