@@ -67,6 +67,7 @@ def test_what_a_script_served_on_a_thread_replays(desk: Desk, code: str, module:
     desk.write("agent.py", code.replace("return price(", "return 1 + price(").replace("str(price(", "str(1 + price("))
     assert desk.reenact("replay", "last", environ=desk.bare()).returncode == 1
 
+
 FLASK = """
 from flask import Flask
 import reenact

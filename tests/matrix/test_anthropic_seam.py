@@ -280,7 +280,7 @@ def test_a_silent_provider_times_out_again_at_once(tmp_path: Path, *, asynchrono
         other = provider.answer("stream", stuck)
 
         async def program() -> list[Seen]:
-            made = opened(url, asynchronous=asynchronous, timeout=0.2)
+            made = opened(url, asynchronous=asynchronous, timeout=anthropic.Timeout(20, read=0.5))
             return [await asked(made), await read(at(made, other))]
 
         found = passed(provider, tmp_path, program, asynchronous=asynchronous)

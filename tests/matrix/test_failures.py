@@ -185,7 +185,7 @@ def test_a_silent_provider_times_out_again_at_once(tmp_path: Path, *, asynchrono
         )
 
         async def program() -> list[Seen]:
-            opened = client(url, asynchronous=asynchronous, timeout=0.2)
+            opened = client(url, asynchronous=asynchronous, timeout=openai.Timeout(20, read=0.5))
             return [await asked(opened), await read(opened.with_options(base_url=other))]
 
         found = passed(provider, tmp_path, program, asynchronous=asynchronous)

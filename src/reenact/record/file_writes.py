@@ -31,7 +31,7 @@ from reenact.boundary import children, flows, program_threads, touches
 from reenact.boundary.files import PathChange
 from reenact.boundary.inbound import Inbound
 from reenact.record.listing import Listing
-from reenact.values import alarms, redaction_marks
+from reenact.values import alarms
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
 from reenact.values.run import NOTHING_WRITTEN, WRITTEN
@@ -256,7 +256,7 @@ class Writes:
         return [*self._touched]
 
     def unspelled(self) -> list[str]:
-        """Take the texts of files in which libraries' draws are looked for, too: long ones, and addresses that are ids."""
+        """Take texts of files in which draws of libraries are looked for, too: long ones, and ids like addresses."""
         texts, self._unspelled = self._unspelled, []
         return texts
 
@@ -423,7 +423,9 @@ class Writes:
         said["digest"] = _hash(clean.encode())
         if count:
             said["redacted"] = count
-            self._unspelled.append(redaction_marks.lines_with_addresses(text, clean))
+            from reenact.values.redaction_marks import lines_with_addresses
+
+            self._unspelled.append(lines_with_addresses(text, clean))
         if kept[0] + len(clean) <= _KEPT_OF_RUN:
             kept[0] += len(clean)
             said["text"] = clean

@@ -23,7 +23,7 @@ from reenact.boundary.inbound import Inbound
 from reenact.record import console, tool_prints
 from reenact.record.console import Source
 from reenact.record.file_writes import Owner, Redacted
-from reenact.values import alarms, redaction_marks
+from reenact.values import alarms
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
 from reenact.values.run import OUTPUT, PRINTED_INSIDE
@@ -201,8 +201,10 @@ class Outputs:
         texts = [as_text(as_list(piece)[2]) for piece in clean]
         if clean != pieces:
             entry["redacted"] = sum(each.count("REDACTED_") for each in texts)
+            from reenact.values.redaction_marks import lines_with_addresses
+
             before = "".join(as_text(as_list(piece)[2]) for piece in pieces)
-            self._unspelled.append(redaction_marks.lines_with_addresses(before, "".join(texts)))
+            self._unspelled.append(lines_with_addresses(before, "".join(texts)))
         entry["digest"] = _hash("".join(texts))
         if stream.rest is not None:
             entry["rest"] = {"size": stream.rest_size, "digest": stream.rest.hexdigest()}
