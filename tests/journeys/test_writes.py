@@ -246,6 +246,23 @@ def test_a_program_that_goes_elsewhere_is_started_where_it_was_started(desk: Des
     assert (said["result"], said["exit_code"]) == ("same", {"recorded": 0, "replay": 0}), said
 
 
+@pytest.mark.parametrize("level", ["", "landlock"])
+def test_new_files_have_the_recorded_modes_whatever_the_umask_is_here(desk: Desk, level: str) -> None:
+    text = "import os, reenact\nnote = reenact.tool(lambda: 1)\nprint(note())\nopen('a', 'w').close()\nos.mkdir('b')\n"
+    program = desk.write("agent.py", f"{text}print(oct(os.stat('a').st_mode), oct(os.stat('b').st_mode))\n")
+    before = os.umask(0o027)
+    try:
+        live = desk.reenact("run", "--", "python", program, cold=True)
+        os.umask(0o002)
+        (desk.folder / "a").unlink()
+        (desk.folder / "b").rmdir()
+        done = desk.reenact("replay", "last", environ={"REENACT_ENFORCE": level}, cold=True)
+    finally:
+        os.umask(before)
+    assert (done.returncode, done.stdout) == (0, live.stdout), done.stderr
+    assert "0o100640 0o40750" in live.stdout
+
+
 def test_what_only_one_of_two_runs_wrote_diverges(desk: Desk) -> None:
     program = desk.write(
         "late.py",

@@ -181,7 +181,8 @@ class Recording:
         self._suppressed, self._unrecorded, self._failures = door.suppressed(), door.unrecorded(), failures()
         self._app_projection: Projection | None = None
         self._around: dict[str, str] = {}
-        self._folder = surroundings.working_folder()  # the program may change it before anything is recorded
+        # The program may change these before anything is recorded.
+        self._folder, self._umask = surroundings.working_folder(), surroundings.umask()
         self.taped = setup.taped and environ.get("REENACT_TAPE", "").lower() != "off"
         self.answers = setup.answers
         self.modes = tape.Modes(_unknown() if setup.generators is None else setup.generators)
@@ -272,7 +273,7 @@ class Recording:
         engine = self.engine
         if not self._around:  # read once: a service opens many runs
             around = surroundings.surroundings(
-                lambda _, value: engine.token(KNOWN, value), names_a_secret, folder=self._folder
+                lambda _, value: engine.token(KNOWN, value), names_a_secret, folder=self._folder, mask=self._umask
             )
             self._around = {
                 "reenact.entry": compact(self._entry()),

@@ -291,7 +291,16 @@ def _run_again(  # noqa: PLR0913 - what is replayed, and how
     ring, plan = _plan(source, policy, store, scratch, ways)
     out = (ways.ordered(), ways.sockets()) if ways is not None else ((), ())
     begun = _begin(source, cwd, policy, tells=tells)
-    world = _World(policy=policy, store=store, scratch=scratch, ring=ring, begin=begun, out=out, pid=_pid(source.run))
+    world = _World(
+        policy=policy,
+        store=store,
+        scratch=scratch,
+        ring=ring,
+        begin=begun,
+        out=out,
+        pid=_pid(source.run),
+        umask=settings.umask(source),
+    )
     with owning(store, recording):
         code = _started(argv, cwd, environ, world, start)
         started = Started(found=source, argv=argv, cwd=cwd, environ=environ)
@@ -360,6 +369,7 @@ class _World:
     out: tuple[Sequence[Mapping[str, Json]], Sequence[str]] = ((), ())
     """The hosts and the sockets that may be reached from there."""
     pid: int = 0
+    umask: int | None = None
     """The number of the recorded process; 0 where it is not known."""
     changed: list[replay_files.Changed] | None = None
     """What was changed in the copy; None where there was none."""
@@ -380,7 +390,9 @@ def _started(argv: Sequence[str], cwd: Path, environ: Mapping[str, str], world: 
     writes, leads_out = world.policy.writes is Writes.ALLOW, any(world.out)
     left = levels(os.environ, leads_out=leads_out) if not writes else []
     world.refusals = untried(os.environ, leads_out=leads_out, writes=writes)
-    openings = WorldAccess(*world.out, begin=world.begin.entries, handed=world.ring.spelled(), pid=world.pid)
+    openings = WorldAccess(
+        *world.out, begin=world.begin.entries, handed=world.ring.spelled(), pid=world.pid, umask=world.umask
+    )
     while left:
         with sealed(argv, cwd, world.store, world.scratch, left, openings) as copy:
             code = start(copy.words, cwd, keyring.without_ours(environ))

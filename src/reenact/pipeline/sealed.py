@@ -57,7 +57,7 @@ class Sealed:
     left: list[str] = field(default_factory=list[str])
     """What can be tried next, where there is no such world here."""
     why: dict[str, str] = field(default_factory=dict[str, str])
-    """Why what was tried could not be had, by its name in REENACTlaunch.ENFORCE."""
+    """Why what was tried could not be had, by its name in REENACT_ENFORCE."""
 
     def refused(self) -> str | None:
         """Say why there is no such world here, the program not having been started; None where it was.
@@ -112,13 +112,15 @@ class WorldAccess:
     """A text that the program gets by a descriptor."""
     pid: int = 0
     """The number that its process is to have; 0 for any."""
+    umask: int | None = None
+    """The mask of new files' modes; None for this process's own."""
 
 
 def levels(environ: Mapping[str, str], *, leads_out: bool = False) -> list[str]:
     """Give what is worth a try here: a `world` of namespaces and overlays, a `cell` of Landlock and a copied folder.
 
     With `leads_out` hosts are to be reached: no way leads out of a cell.
-    Raises `UsageError` where REENACTlaunch.ENFORCE asks for something else.
+    Raises `UsageError` where REENACT_ENFORCE asks for something else.
     """
     asked = environ.get(launch.ENFORCE, "")
     if asked not in _LEVELS:
@@ -129,7 +131,7 @@ def levels(environ: Mapping[str, str], *, leads_out: bool = False) -> list[str]:
 
 
 def untried(environ: Mapping[str, str], *, leads_out: bool = False, writes: bool = False) -> dict[str, str]:
-    """Say why what `levels` leaves out is not worth a try, by its name in REENACTlaunch.ENFORCE.
+    """Say why what `levels` leaves out is not worth a try, by its name in REENACT_ENFORCE.
 
     With `writes` the program writes for real.
     """
@@ -190,6 +192,7 @@ def sealed(
             "order": str(order),
             "handed": openings.handed,
             "pid": openings.pid,
+            "umask": openings.umask,
             "told": str(scratch / "ledger.jsonl"),
             "room": (_number(os.environ, room.OPTION) or room.MOST_MEGABYTES) << 20,
             **{level: orders[level] for level in tried},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -18,6 +19,7 @@ from reenact.values.settings import digests, is_locale, is_seed, is_zone_name, i
 
 _INERT: Final = "reenact-inert"
 _WITHHELD_SHOWN: Final = 8
+_MASK: Final = re.compile("[0-7]{1,4}")
 
 
 def unset_ones(source: RunSource) -> dict[str, str]:
@@ -47,6 +49,12 @@ def set_always(recording: RunSource) -> dict[str, str]:
     elif recorded is None and is_zone_rule(rule):
         settings["TZ"] = rule
     return settings
+
+
+def umask(recording: RunSource) -> int | None:
+    """Give the recorded mask of new files' modes; None where it is unknown, or a stranger's."""
+    mask = as_text(recording.run.surroundings.get("umask"))
+    return int(mask, 8) if recording.starts and _MASK.fullmatch(mask) else None
 
 
 def notes(recording: RunSource, environ: Mapping[str, str] | None = None) -> list[str]:

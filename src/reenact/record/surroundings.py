@@ -40,10 +40,29 @@ def entry_point(words: Callable[[list[str]], list[str]] = list, *, folder: str |
     return entry
 
 
+def umask() -> str | None:
+    """Give the mask of new files' modes, in octal digits (proc_pid_status(5)); None where nobody says so.
+
+    umask(2) could only tell by changing it, while other threads make files.
+    """
+    try:
+        status = Path("/proc/self/status").read_text("ascii", "replace")
+    except OSError:  # no such system
+        return None
+    return status.partition("\nUmask:")[2].partition("\n")[0].strip() or None
+
+
 def surroundings(
-    token: Callable[[str, str], str], names_a_secret: Callable[[str], bool], *, folder: str | None = None
+    token: Callable[[str, str], str],
+    names_a_secret: Callable[[str], bool],
+    *,
+    folder: str | None = None,
+    mask: str | None = None,
 ) -> dict[str, Json]:
-    """Say what the program ran in. `token` stands for the value of a variable that holds a secret."""
+    """Say what the program ran in. `token` stands for the value of a variable that holds a secret.
+
+    `folder` and `mask` (of new files' modes) are those that it was started with, if it may have changed them since.
+    """
     return {
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),
@@ -54,6 +73,7 @@ def surroundings(
         "environment": _environment(os.environ, token, names_a_secret),
         "steering": dict[str, Json](digests(os.environ, _HOOK)),
         "hash_seed": os.environ.get("PYTHONHASHSEED", "random"),
+        "umask": mask,
         "utc_offset_s": time.localtime().tm_gmtoff,
         "zone": _zone(Path("/etc/localtime")),
     }

@@ -240,7 +240,9 @@ def _goes_there_itself(argv: Sequence[str]) -> bool:
 
 
 def _hand_on(order: Order) -> None:
-    """Leave the text of an order in a descriptor that the program inherits, and no file holds."""
+    """Leave a program what an order has for it: its umask, and a text in a descriptor that no file holds."""
+    if (mask := order.get("umask")) is not None:
+        os.umask(mask)
     text: str = order.get("handed", "")
     if not text:
         return
