@@ -53,7 +53,7 @@ def test_a_question_that_changed_in_a_job_ends_the_replay(desk: Desk, method: st
     assert desk.reenact("run", "-q", "--", "python", "agent.py", method).returncode == 0
     assert desk.reenact("replay", "last").returncode == 0
     desk.write("what", "changed")
-    done = desk.reenact("replay", "last", "--json")
+    done = desk.reenact("replay", "last", "--json", "--reads", "present")
     assert (done.returncode, json.loads(done.stdout)["result"]) == (1, "diverged"), done.stderr
 
 

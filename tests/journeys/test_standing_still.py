@@ -97,6 +97,6 @@ def test_who_waits_for_what_has_stopped_is_ended(desk: Desk, name: str) -> None:
     assert desk.reenact("run", "-q", "--", "python", "agent.py").returncode == 0
     assert desk.reenact("replay", "last").returncode == 0
     desk.write("what", "changed")
-    done = desk.reenact("replay", "last", "--json")
+    done = desk.reenact("replay", "last", "--json", "--reads", "present")
     assert (done.returncode, json.loads(done.stdout)["result"]) == (1, "diverged"), done.stderr
     assert "the program stood still; it was ended" in done.stderr

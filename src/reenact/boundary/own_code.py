@@ -13,7 +13,7 @@ import sysconfig
 import weakref
 from functools import lru_cache
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 from reenact.boundary.touches import is_code
@@ -135,3 +135,33 @@ def own_line() -> str:
             package = f"{name}:{frame.f_lineno}"
         frame = frame.f_back
     return typed_in or package
+
+
+_LOADERS = frozenset({"importlib", "linecache", "tokenize", "inspect", "traceback", "runpy", "zipimport", "pkgutil"})
+_DEEPEST = 60
+
+
+def opens_data(path: str, frame: FrameType | None, folder: str) -> bool:
+    """Tell whether the agent's own code opens a file as data: prompts, settings, tables, what it wrote before.
+
+    `frame` is who opens it. What a loader reads is none, nor a module's source. What a library opens for the agent
+    (`pandas.read_csv`) is data below `folder`, where the program was started.
+    """
+    by_library = False
+    for _ in range(_DEEPEST):
+        if frame is None:
+            return False
+        name = frame.f_globals.get("__name__")
+        if isinstance(name, str) and not name.startswith("reenact."):
+            if name.partition(".")[0] in _LOADERS:
+                return False
+            if is_own_code(frame.f_code, frame.f_globals):
+                below = path.startswith(f"{folder}{os.sep}")
+                return (below or not by_library) and not (path.endswith(".py") and _is_loaded(path))
+            by_library = by_library or is_of_package(frame.f_code.co_filename)
+        frame = frame.f_back
+    return False
+
+
+def _is_loaded(path: str) -> bool:
+    return any(getattr(module, "__file__", None) == path for module in [*sys.modules.values()])

@@ -90,6 +90,8 @@ CHILD: Final = "reenact.child"
 
 ADDRESS: Final = "reenact.address"
 """The audit event of machine code that is called by its address: the address."""
+ABSENT: Final = "reenact.absent"
+"""The audit event of the agent's having found that a file is not there; its argument is the path."""
 NODE: Final = "reenact.node"
 """The audit event of a named pipe or a device that is made: its path, and the open folder that this begins in."""
 SOCKET: Final = "socket.__new__"

@@ -17,7 +17,7 @@ from reenact.find.sources import RunSource, find
 from reenact.pipeline.bisecting import is_bisecting
 from reenact.pipeline.judging import Order, replay_and_judge
 from reenact.pipeline.replaying import policy_note
-from reenact.replay.policy import After, Children, Policy, Source
+from reenact.replay.policy import After, Children, Policy, Reads, Source
 from reenact.stores.directory import DirectoryStore
 from reenact.values import unit
 from reenact.values.history import MOST
@@ -61,6 +61,13 @@ _SOURCES = click.Choice([source.value for source in Source])
     show_default=True,
     help="Programs that the agent starts and that are no Python of its own: give back what they said, run them in the "
     "sealed copy and compare, or refuse them.",
+)
+@click.option(
+    "--reads",
+    type=click.Choice([each.value for each in Reads]),
+    default="recorded",
+    show_default=True,
+    help="Files that the program reads as data: give it what it read when it was recorded, or what is there now.",
 )
 @click.option(
     "--after",

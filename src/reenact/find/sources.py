@@ -149,7 +149,33 @@ def _others(store: DirectoryStore, run: Run) -> Iterable[Run]:
     """Read every other run of the recording, newest first."""
     entries = store.find([("recording = ?", run.recording), ("id != ?", run.id)])
     others = (_read(store, entry.id) for entry in entries)
-    return [other for other in others if other.own is run.own]  # a name of the recording alone joins nobody to it
+    # A name of the recording alone joins nobody to it.
+    return _of_its_process(run, [other for other in others if other.own is run.own])
+
+
+def _of_its_process(run: Run, others: Sequence[Run]) -> list[Run]:
+    """Choose the runs that the process of a run made, or one that descends from it: a replay starts that process.
+
+    `sh -c 'python a.py; python b.py'` is one recording of two, and so is a program that is another one from `execv` on.
+    """
+    own, number, _ = _process(run)
+    if own is None or not isinstance(number, int):
+        return [*others]
+    family = {number}
+    for _ in others:
+        below = {pid for _, pid, parent in map(_process, others) if parent in family and isinstance(pid, int)}
+        if below <= family:
+            break
+        family |= below
+    return [other for other in others if _process(other)[0] in {own, None} or _process(other)[2] in family]
+
+
+def _process(run: Run) -> tuple[object, object, object]:
+    """Give the name of a run's process, its number, and its parent's; None of what is not known."""
+    if not run.nodes:
+        return None, None, None
+    known = run.nodes[0].span.resource.attributes
+    return known.get("reenact.process.id"), known.get("process.pid"), known.get("process.parent_pid")
 
 
 class _Later(Sequence[Run]):
@@ -294,6 +320,8 @@ def _in_file(path: Path, wanted: str) -> RunSource:
         raise UsageError(f"{path} holds {len(fitting)} runs, name one", hint=_names(path, fitting))
     run = fitting[0]
     siblings = [other for other in runs if other is not run and run.recording and other.recording == run.recording]
+    if unit.inbound(run) is None:
+        siblings = _of_its_process(run, siblings)
     if unit.inbound(run) is not None:
         return RunSource(
             run=run, siblings=_around(run, siblings), source=str(path), earlier=among(runs), most=len(runs)
@@ -310,7 +338,7 @@ def _in_index(path: Path, wanted: str) -> RunSource | None:
         if index is None:
             return None
         run, others = big_files.chosen(index, wanted)
-        siblings = _around(run, others) if unit.inbound(run) is not None else tuple(others)
+        siblings = _around(run, others) if unit.inbound(run) is not None else tuple(_of_its_process(run, others))
         return RunSource(run=run, siblings=siblings, source=str(path), earlier=among(others))
 
 

@@ -6,11 +6,14 @@ host of the process (`boundary.children`) takes it in there. Other programs are 
 
 from __future__ import annotations
 
+import _thread
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,7 +21,7 @@ from functools import partial, wraps
 from pathlib import Path
 from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from types import FrameType
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from reenact.boundary import children, door, lanes, place, task_births, touches
 from reenact.boundary.children import Descent, Host, Job
@@ -38,6 +41,10 @@ _DESCENT, _EAGER, _SENT = "_reenact_descent", "_reenact_eager", "_reenact_sent"
 _WORKERS = {("multiprocessing.pool", "worker"), ("concurrent.futures.process", "_process_worker")}
 """What the processes of pools run: they do nothing of their own, their jobs hang where they were submitted."""
 
+_CLOSED_WITHIN_S: Final = 2.0
+"""So long the recording of a terminated worker may take to be closed."""
+_leaving: list[int] = []
+"""This process, from when on it ends by itself."""
 _children: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 """The objects of child processes, by their process ids."""
 _starting = threading.local()
@@ -370,6 +377,7 @@ def _bootstrap(original: Callable[..., int]) -> Callable[..., int]:
 
 
 def _run_told(run: Callable[[], None], host: Host) -> None:
+    _close_at_sigterm(host)
     try:
         run()
     except SystemExit:
@@ -377,6 +385,35 @@ def _run_told(run: Callable[[], None], host: Host) -> None:
     except BaseException as error:
         host.died_of(error)
         raise
+
+
+def _close_at_sigterm(host: Host) -> None:
+    """Have the recording of a worker closed when it is terminated, as pools do at the end of their `with` block.
+
+    A handler of the program's own stays, or takes this one's place.
+    """
+    try:
+        if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+            return
+        process = os.getpid()
+
+        def close(number: int, _frame: FrameType | None) -> None:
+            if os.getpid() == process:
+                _thread.start_new_thread(_end_late, ())  # what was interrupted may hold a lock that closing needs
+                if _leaving:  # it ends by itself, and has begun to close
+                    return
+                host.close(-number)
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+        signal.signal(signal.SIGTERM, close)
+    except Exception:  # on another thread than the first
+        forgive("processes.sigterm")
+
+
+def _end_late() -> None:
+    time.sleep(_CLOSED_WITHIN_S)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _poll(original: Callable[..., int | None]) -> Callable[..., int | None]:
@@ -401,6 +438,7 @@ def _exit(original: Callable[[int], Any]) -> Callable[[int], Any]:
         try:
             host = children.host()
             if host is not None:
+                _leaving.append(os.getpid())
                 host.close(status)
         finally:
             original(status)

@@ -1,22 +1,28 @@
-"""Reading the environment in the agent's own code: `os.environ[…]`, `get`, `in`, `os.getenv`.
+"""What the agent's own code looks up: variables of the environment, and files that are not there.
 
-Who goes through all of it, as for a child's environment, reads no one variable.
+Variables are read by `os.environ[…]`, `get`, `in` and `os.getenv`. Who goes through all of it, as for a child's
+environment, reads no one variable. That a file is not there (`os.path.exists`, `Path.exists`) an audit event tells,
+since a replay may find one. That it is there says nothing that its being read does not say.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import sysconfig
 from collections.abc import Callable
 from functools import wraps
 from opcode import opmap
+from pathlib import Path
 from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from reenact.boundary import variables
+from reenact.boundary import door, variables
 from reenact.boundary.forgiving import forgive
+from reenact.boundary.own_code import is_own_code
 from reenact.boundary.tape import Sites, Source
+from reenact.boundary.touches import ABSENT
 from reenact.contracts.integration import Integration, PatchSet
 
 _SITES: Final = Sites(Source(name="os.environ"), libraries=False)
@@ -50,8 +56,35 @@ def _item(original: Callable[..., str]) -> Callable[..., str]:
     return __getitem__
 
 
+def _looks(original: Callable[..., bool]) -> Callable[..., bool]:
+    """Wrap what tells whether a file is there."""
+
+    @wraps(original)
+    def is_there(path: Any, *args: Any, **kwargs: Any) -> bool:
+        answer = original(path, *args, **kwargs)
+        if not answer and door.is_kept():
+            try:
+                _tell_absent(path, _getframe(1))
+            except Exception:
+                forgive("variables.absent")
+        return answer
+
+    return is_there
+
+
+def _tell_absent(path: Any, frame: FrameType) -> None:
+    if isinstance(path, str | os.PathLike) and is_own_code(frame.f_code, frame.f_globals):
+        name = os.fsdecode(cast("str | os.PathLike[str]", path))
+        if not os.path.lexists(name):
+            sys.audit(ABSENT, os.path.abspath(name))  # noqa: PTH100 - a link stays one
+
+
 def _install(patches: PatchSet) -> None:
     patches.replace(type(os.environ), "__getitem__", _item)
+    for name in ("exists", "isfile", "isdir"):
+        patches.replace(os.path, name, _looks)
+    for name in ("exists", "is_file", "is_dir"):
+        patches.replace(Path, name, _looks)
 
 
 INTEGRATION = Integration(name="variables", libraries=("os",), install=_install)

@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from reenact.find.sources import RunSource
 from reenact.pipeline.bytecode import is_in_package
+from reenact.replay.policy import Reads
 from reenact.seal import inventory
 from reenact.values import unit
 from reenact.values.call import FunctionCall, Returned, Value
-from reenact.values.file_writes import Absences, FileWrites, State, together, writes_of
+from reenact.values.file_writes import Absences, FileWrites, State, WrittenFile, together, writes_of
 from reenact.values.json import Json
 from reenact.values.lenient import as_count, as_list, as_text
 from reenact.values.run import Node, Run
@@ -59,8 +60,11 @@ class Begin:
         return any(kind != "absent" or change.at is None for kind in kinds)
 
 
-def begin(recording: RunSource, cwd: Path) -> Begin:
-    """Say what stood where the recorded run wrote, for a replay in `cwd`. Only the user's own runs say so."""
+def begin(recording: RunSource, cwd: Path, reads: Reads = Reads.RECORDED) -> Begin:
+    """Say what stood where the recorded run wrote, for a replay in `cwd`; and, as `reads` has it, where it read.
+
+    Only the user's own runs say so.
+    """
     runs = _whole(recording)
     writes = of_all(runs)
     if writes is None or not recording.run.own:
@@ -82,7 +86,54 @@ def begin(recording: RunSource, cwd: Path) -> Begin:
         elif file.before is not None and file.before.get("read") is True and _differs(path, file.before):
             why = as_text(file.before.get("lost")) or "it was not kept"
             unlike.append(f"{writes.named(file.path)} is not what it was when the run began, and was not kept: {why}")
+    files_read = {**_read_at_start(recording), **writes.reads}
+    noted = {*writes.files, *absent}
+    for file in (each for path, each in files_read.items() if path not in noted):
+        path = moved(file.path, writes, cwd)
+        entry, line = _entry_of_read(file, path, reads)
+        entries += [entry] if entry is not None else []
+        unlike += [f"{writes.named(file.path)} {line}"] if line else []
     return Begin(entries=tuple(entries), unlike=tuple(unlike))
+
+
+def _entry_of_read(file: WrittenFile, path: str, reads: Reads) -> tuple[dict[str, Json] | None, str]:
+    """Give how a file that was only read is put back, and what is said of it; nothing of one that is as it was."""
+    if not _is_path(path) or _holds(path, file.before):
+        return None, ""
+    if reads is Reads.PRESENT or (reads is Reads.MISSING and os.path.lexists(path)):
+        return None, "is not what the recorded run read: the replay reads it as it is now"
+    entry = _entry(path, file.before)
+    if entry is not None:
+        return (
+            entry,
+            "is not what the recorded run read: a sealed replay reads that (--reads present: what is there now)",
+        )
+    if file.before is None or as_text(file.before.get("kind")):  # it was no file
+        return None, ""
+    why = as_text(file.before.get("lost")) or "it is no more what was kept"
+    return None, f"is not what the recorded run read, which was not kept ({why}): the replay reads it as it is now"
+
+
+def _holds(path: str, before: State | None) -> bool:
+    """Tell whether a file that was read holds now what it held then, as far as that is known."""
+    if before is None:
+        return not os.path.lexists(path)
+    if not _differs(path, before):
+        return True
+    size, digest = as_count(before.get("size")), as_text(before.get("digest"))
+    if not digest or size is None or size > _COMPARED or _size(path) != size:
+        return False
+    with suppress(OSError):
+        return hashlib.blake2b(Path(path).read_bytes(), digest_size=16).hexdigest() == digest
+    return False
+
+
+def _read_at_start(recording: RunSource) -> Mapping[str, WrittenFile]:
+    """Give what the process of a unit that came in had read of its own, as at its start-up."""
+    if unit.inbound(recording.run) is None:
+        return {}
+    parts = (writes_of(each) for each in recording.siblings if each.own)
+    return {path: file for part in parts if part is not None for path, file in part.reads.items()}
 
 
 def _made_past_notes(writes: FileWrites, runs: Iterable[Run]) -> list[str]:

@@ -324,7 +324,7 @@ def _begin(recording: RunSource, cwd: Path, policy: Policy, *, tells: bool) -> r
     """Say how the files of the world begin; what cannot be as it was is told where `tells` says so."""
     if not policy.writes.copies:
         return replay_files.Begin()
-    begun = replay_files.begin(recording, cwd)
+    begun = replay_files.begin(recording, cwd, policy.reads)
     for line in begun.unlike if tells else ():
         tell(line)
     return begun

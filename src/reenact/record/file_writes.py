@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from reenact.boundary import children, flows, program_threads, touches
 from reenact.boundary.files import PathChange
 from reenact.boundary.inbound import Inbound
+from reenact.boundary.own_code import opens_data
 from reenact.record.listing import Listing
 from reenact.values import alarms
 from reenact.values.json import Json, compact, parsed_or_none
@@ -49,6 +50,10 @@ _READ: Final = 1 << 20
 _READ_OF_RUN: Final = 4 << 20
 _DIGESTED: Final = 32 << 20
 """Bytes of a file that are read at the end; of a larger one its size is told."""
+_SYSTEM: Final = ("/proc/", "/dev/", "/sys/", "/etc/", "/usr/", "/lib", "/run/")
+"""What lies there is no data of the program's."""
+_MOST_OF_READS: Final = 200
+"""Files of one run that are read as data and told."""
 _MOST_READ: Final = 4096
 """Paths that were opened to read and are remembered."""
 _MOST_NAMES: Final = 200
@@ -57,6 +62,8 @@ _MOST_TOUCHED: Final = 10_000
 _MOST_LOGGED: Final = 4 << 20
 """Characters of what libraries log to files that are remembered."""
 _SLACK_NS: Final = 1_000_000_000
+_COARSE_NS: Final = 10_000_000
+"""So far the clock of a disk may be behind: a tick of the slowest kernel (CONFIG_HZ=100)."""
 _OWN_ATTRIBUTES: Final = "user."
 _OF_OVERLAYS: Final = "user.overlay."
 _SQLITE: Final = b"SQLite format 3\0"
@@ -120,12 +127,14 @@ class _Database:
 class _Part:
     """What one unit, one run, or the process wrote."""
 
-    __slots__ = ("began_ns", "begun", "files", "more", "number", "read", "reported_up_to", "threads")
+    __slots__ = ("began_ns", "begun", "files", "more", "number", "read", "reads", "reported_up_to", "threads")
 
     def __init__(self, began_ns: int, number: int) -> None:
         self.began_ns, self.number = began_ns, number
         self.begun = program_threads.begun()
         self.files: dict[str, _File] = {}
+        self.reads: dict[str, _File] = {}
+        """What was only read, or read before it was written."""
         self.read = 0
         self.more = 0
         self.threads = False
@@ -154,6 +163,7 @@ class Writes:
         self._count = self._part_count = 0
         self._copy = False
         self._listing: Listing | None = Listing()
+        self._folder = os.getcwd()  # noqa: PTH109 - a text is compared with it in a hook
 
     def forked(self) -> None:
         """Leave to the parent what it wrote: this process is a copy of it."""
@@ -185,6 +195,24 @@ class Writes:
         """Remember that a file was opened to read."""
         if len(self._reads) < _MOST_READ:
             self._reads[path] = None
+        if path.startswith(_SYSTEM) or touches.is_code(path):  # nearly all that a start opens
+            return
+        if opens_data(path, sys._getframe(1), self._folder):  # noqa: SLF001 - what the running code is called costs least so
+            self._note_read(path)
+
+    def _note_read(self, path: str) -> None:
+        """Note what a file holds that is read for the first time, unless that is none of the beginning."""
+        owner = self._owner()
+        part, is_unit = self._part(owner), isinstance(owner, Inbound)
+        if path in part.reads or path in part.files or len(part.reads) >= _MOST_OF_READS:
+            return
+        if path in self._touched and not is_unit:  # it is as the process left it
+            return
+        file = _File(path, "", "")
+        _look(file, part, PathChange(path), read=True)
+        state = file.before
+        if state is None or ("kind" not in state and (is_unit or int(str(state["mtime"])) < self._began - _COARSE_NS)):
+            part.reads[path] = file  # else native code or a child of the program may have made it so
 
     def locks(self, handle: int) -> None:
         """Note that the program asks for a lock on a file that it has open. Raises `OSError`."""
@@ -281,6 +309,8 @@ class Writes:
         report["offset"] = time.localtime().tm_gmtoff
         if caches:
             report["caches"] = caches
+        if reads := self._reads_of(part for _, part in parts):
+            report["reads"] = reads
         if new_paths:
             report["made"] = new_paths
         if more := sum(part.more for _, part in parts):
@@ -319,8 +349,17 @@ class Writes:
         new_paths = self._listing.made(frozenset(self._touched)) if self._listing is not None else []
         return [[self._safe(touches.program_path(path)), changed_ns] for path, changed_ns in new_paths]
 
+    def _reads_of(self, parts: Iterable[_Part]) -> list[Json]:
+        """Tell of the files that were only read what they held, each time one is told once."""
+        size_total = [0]
+        reads: list[Json] = []
+        for part in parts:
+            left, part.reads = part.reads, {}
+            reads += [self._said_of_cache(file, size_total) for path, file in left.items() if path not in part.files]
+        return reads
+
     def _said_of_cache(self, file: _File, size_total: list[int]) -> Json:
-        """Tell of a file in a cache what stood there, which a replay begins with."""
+        """Tell of a file in a cache, or one that was read, what stood there, which a replay begins with."""
         try:
             before = self._before(file, size_total)
         except Exception:
@@ -331,7 +370,9 @@ class Writes:
     def _file_entry(self, file: _File, part: _Part, size_total: list[int], *, alone: bool) -> dict[str, Json]:
         entry: dict[str, Json] = {"path": self._safe(file.path), "at": self._safe(file.at), "touched": file.touched_ns}
         if file.is_log:
-            entry |= _of_log(file)
+            from reenact.record import file_logs
+
+            entry |= file_logs.facts(file.handler() if file.handler is not None else None)
             if "log_of" in entry:
                 entry["log_of"] = self._safe(str(entry["log_of"]))
         if file.part_of:
@@ -410,7 +451,11 @@ class Writes:
     ) -> Json:
         """Tell the text that a file holds, redacted; a digest where it is none, or too long."""
         said["of"] = held.of
-        text, others = _own(held.text, logged) if held.of == "text" and held.text is not None else (held.text, 0)
+        text, others = held.text, 0
+        if logged and held.of == "text" and held.text is not None:
+            from reenact.record import file_logs
+
+            text, others = file_logs.own_text(held.text, logged)
         if others:
             said["of_libraries"] = others
         if text is None:
@@ -513,28 +558,6 @@ def _keep(file: _File, before: dict[str, Json], part: _Part) -> None:
         before["lost"] = f"it cannot be read: {error.strerror}"
 
 
-def _own(text: str, logged: Counter[str]) -> tuple[str, int]:
-    """Leave out of a log what libraries logged; say how many texts that was."""
-    if not logged:
-        return text, 0
-    left, begins = Counter(logged), dict[str, list[str]]()
-    for each in logged:
-        begins.setdefault(each.partition("\n")[0], []).append(each)
-    own_lines: list[str] = []
-    at = 0
-    while at < len(text):
-        end = text.find("\n", at)
-        end = len(text) if end < 0 else end
-        entry = next((each for each in begins.get(text[at:end], ()) if left[each] and text.startswith(each, at)), None)
-        if entry is None:
-            own_lines.append(text[at : end + 1])
-            at = end + 1
-        else:
-            left[entry] -= 1
-            at += len(entry)
-    return "".join(own_lines), logged.total() - left.total()
-
-
 def _open_paths() -> set[str]:
     return {*_open_list()}
 
@@ -551,24 +574,6 @@ def _open_path(handle: int | str) -> str:
         return os.readlink(f"/proc/self/fd/{handle}")  # noqa: PTH115 - many
     except OSError:
         return ""
-
-
-def _of_log(file: _File) -> dict[str, Json]:
-    """Say of a log in what form its lines are, which file its handler writes to, and how many old ones it keeps."""
-    handler = file.handler() if file.handler is not None else None
-    log_fields: dict[str, Json] = {"log": _format(handler)}
-    base, backups = getattr(handler, "baseFilename", ""), getattr(handler, "backupCount", 0)
-    if isinstance(base, str) and base and isinstance(backups, int) and hasattr(handler, "doRollover"):
-        log_fields["log_of"], log_fields["backups"] = os.path.realpath(base), backups
-    return log_fields
-
-
-def _format(handler: object) -> str:
-    formatter = getattr(handler, "formatter", None)
-    if formatter is None and handler is not None and "logging" in sys.modules:
-        return "%(message)s"
-    spelled = getattr(formatter, "_fmt", "")
-    return spelled if isinstance(spelled, str) else ""
 
 
 def _stated(path: str) -> dict[str, Json] | None:

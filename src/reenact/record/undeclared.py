@@ -71,7 +71,7 @@ def listen(listener: Undeclared | None, writes: Writes | None = None) -> None:
     _HOOK.listener, _HOOK.writes = listener, writes
     inbound.hear_begins(None if writes is None else _begins)
     if (listener is not None or writes is not None) and not _HOOK.hooked:
-        audit.hear(side_effects.EVENTS | _LOCKS | _RECORD_LOCKS, _hook)
+        audit.hear(side_effects.EVENTS | _LOCKS | _RECORD_LOCKS | {touches.ABSENT}, _hook)
         _HOOK.hooked = True
 
 
@@ -117,8 +117,9 @@ def _tell(event: str, args: tuple[Any, ...], listener: Undeclared | None, writes
         if listener is not None and (lock := foreign_lock(args)):
             listener.note(inbound.current(), f"{lock} at {where()}")
         return
-    if event == "open" and touches.opens_to_read(args):
-        if writes is not None and (path := opened_path(args)):
+    if event == touches.ABSENT or (event == "open" and touches.opens_to_read(args)):
+        path = args[0] if event == touches.ABSENT else opened_path(args)
+        if writes is not None and path:
             writes.reads(path)
         return
     touch = side_effects.side_effect(event, args, "REENACT_RECORD", logs=writes is not None)

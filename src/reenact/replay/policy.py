@@ -67,6 +67,17 @@ class Children(StrEnum):
     REFUSE = "refuse"
 
 
+class Reads(StrEnum):
+    """Which files a program is given that it reads as data, where they are no more what they were."""
+
+    RECORDED = "recorded"
+    """What it read when it was recorded, where that was kept."""
+    MISSING = "missing"
+    """The same where nothing is there now, else what is: in a test a changed prompt is a change."""
+    PRESENT = "present"
+    """What is there now: a prompt that was mended is judged."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """Where answers come from, by kind of call."""
@@ -86,6 +97,7 @@ class Policy:
     ways: tuple[Way, ...] | None = None
     """What calls that go live may reach; None where nothing was made out, and they may reach whatever there is."""
     children: Children = Children.ANSWER
+    reads: Reads = Reads.RECORDED
     outcome: Strictness = Strictness.EXACT
     live_tools: tuple[str, ...] = ()
     """Names of tools that run in the sealed world of the replay (`--tool-live`), their own calls answered."""
@@ -106,6 +118,7 @@ class Policy:
             keep=keep,
             after=After(choices.get("after", After.WRITES)),
             children=Children(choices.get("children", Children.ANSWER)),
+            reads=Reads(choices.get("reads", Reads.RECORDED)),
             outcome=Strictness(choices.get("outcome", Strictness.EXACT)),
         )
 

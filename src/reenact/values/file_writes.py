@@ -61,6 +61,8 @@ class FileWrites:
     """By path, in the order of their first touch."""
     caches: Mapping[str, WrittenFile] = field(default_factory=dict[str, WrittenFile])
     """Files in caches, of which only is told what stood there before."""
+    reads: Mapping[str, WrittenFile] = field(default_factory=dict[str, WrittenFile])
+    """Files that the program only read, with what stood there."""
     made: Mapping[str, int] = field(default_factory=dict[str, int])
     """What native code or another program made in the program's folder, with its time of change."""
     began_ns: int = 0
@@ -97,11 +99,14 @@ def together(parts: Iterable[tuple[int, FileWrites]]) -> FileWrites | None:
         return None
     files: dict[str, WrittenFile] = {}
     caches: dict[str, WrittenFile] = {}
+    reads: dict[str, WrittenFile] = {}
     for part in sorted(ordered, key=lambda each: each.began_ns):
         for path, file in part.files.items():
             files.setdefault(path, file)
         for path, file in part.caches.items():
             caches.setdefault(path, file)
+        for path, file in part.reads.items():
+            reads.setdefault(path, file)
     program_paths = {path: changed_ns for part in ordered for path, changed_ns in part.made.items()}
     for part in ordered:
         for path, file in part.files.items():
@@ -110,6 +115,7 @@ def together(parts: Iterable[tuple[int, FileWrites]]) -> FileWrites | None:
     return FileWrites(
         files=files,
         caches=caches,
+        reads={path: file for path, file in reads.items() if path not in files},
         made={path: changed_ns for path, changed_ns in program_paths.items() if path not in files},
         began_ns=min(each.began_ns for each in ordered),
         ended_ns=max(each.ended_ns for each in ordered),
@@ -177,11 +183,13 @@ def _part(node: Node, run: Run) -> tuple[int, FileWrites]:
     span = [as_count(each) or 0 for each in as_list(fields.get("span"))][:2]
     files = [_file(as_object(each)) for each in as_list(fields.get("files"))]
     caches = [_file(as_object(each)) for each in as_list(fields.get("caches"))]
+    reads = [_file(as_object(each)) for each in as_list(fields.get("reads"))]
     program_paths = [pair for each in as_list(fields.get("made")) if len(pair := as_list(each)) == 2]
     offset = fields.get("offset")
     part = FileWrites(
         files={each.path: each for each in files if each.path},
         caches={each.path: each for each in caches if each.path},
+        reads={each.path: each for each in reads if each.path},
         made={as_text(path): as_count(changed_ns) or 0 for path, changed_ns in program_paths if path},
         began_ns=span[0] if len(span) == 2 else node.span.start_ns,
         ended_ns=span[1] if len(span) == 2 else node.span.end_ns,

@@ -1,0 +1,48 @@
+"""Files that `logging` writes: in what form, and which of their texts are the program's. Loaded where there is one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+
+from reenact.values.json import Json
+
+
+def facts(handler: object) -> dict[str, Json]:
+    """Say in what form the lines of a log are, which file its handler writes to, and how many old ones it keeps."""
+    log_fields: dict[str, Json] = {"log": _format(handler)}
+    base, backups = getattr(handler, "baseFilename", ""), getattr(handler, "backupCount", 0)
+    if isinstance(base, str) and base and isinstance(backups, int) and hasattr(handler, "doRollover"):
+        log_fields["log_of"], log_fields["backups"] = os.path.realpath(base), backups
+    return log_fields
+
+
+def _format(handler: object) -> str:
+    formatter = getattr(handler, "formatter", None)
+    if formatter is None and handler is not None and "logging" in sys.modules:
+        return "%(message)s"
+    spelled = getattr(formatter, "_fmt", "")
+    return spelled if isinstance(spelled, str) else ""
+
+
+def own_text(text: str, logged: Counter[str]) -> tuple[str, int]:
+    """Leave out of a log what libraries logged; say how many texts that was."""
+    if not logged:
+        return text, 0
+    left, begins = Counter(logged), dict[str, list[str]]()
+    for each in logged:
+        begins.setdefault(each.partition("\n")[0], []).append(each)
+    own_lines: list[str] = []
+    at = 0
+    while at < len(text):
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        entry = next((each for each in begins.get(text[at:end], ()) if left[each] and text.startswith(each, at)), None)
+        if entry is None:
+            own_lines.append(text[at : end + 1])
+            at = end + 1
+        else:
+            left[entry] -= 1
+            at += len(entry)
+    return "".join(own_lines), logged.total() - left.total()

@@ -1,0 +1,197 @@
+"""Files that a program only reads: a replay reads what the recording read, and says so where that differs now."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from desk import Desk
+
+PROMPTED = """
+import json, pathlib
+import reenact
+
+@reenact.tool
+def ask(prompt):
+    return len(prompt)
+
+settings = json.load(open("settings.json")) if pathlib.Path("settings.json").exists() else {"name": "nobody"}
+print(ask(pathlib.Path("prompt.txt").read_text().format(**settings)))
+"""
+SERVICE = """
+import json, os
+from flask import Flask, jsonify
+import reenact
+
+app = Flask(__name__)
+greeting = open("greeting.txt").read()
+
+@reenact.tool
+def price_of(item):
+    return len(item)
+
+def items():
+    return json.load(open("items.json")) if os.path.exists("items.json") else []
+
+@app.get("/list")
+def show():
+    price_of("all")
+    return jsonify([greeting, *items()])
+
+@app.post("/add/<item>")
+def add(item):
+    added = [*items(), [item, price_of(item)]]
+    with open("items.json", "w") as file:
+        json.dump(added, file)
+    return jsonify(len(added))
+"""
+ASKED = """
+from agent import app
+
+client = app.test_client()
+for method, path in (("GET", "/list"), ("POST", "/add/tea"), ("GET", "/list"), ("POST", "/add/milk"), ("GET", "/list")):
+    print(client.open(path, method=method).text)
+"""
+
+
+@pytest.mark.parametrize("level", ["", "landlock"])
+def test_a_replay_reads_what_the_recording_read(desk: Desk, level: str) -> None:
+    environ = desk.settings() | {"REENACT_ENFORCE": level}
+    desk.write("agent.py", PROMPTED)
+    desk.write("prompt.txt", "hello {name}")
+    live = desk.reenact("run", "--", "python", "agent.py")
+    assert "replayable: exact" in live.stderr
+    same = desk.reenact("replay", "last", environ=environ)
+    assert (same.returncode, same.stdout) == (0, live.stdout)
+    assert "recorded run read" not in same.stderr
+    desk.write("prompt.txt", "good morning {name}")
+    desk.write("settings.json", '{"name": "Ann"}')
+    done = desk.reenact("replay", "last", environ=environ)
+    assert (done.returncode, done.stdout) == (0, live.stdout), done.stderr
+    for name in ("prompt.txt", "settings.json"):
+        assert f"reenact: {name} is not what the recorded run read: a sealed replay reads that" in done.stderr
+    assert (desk.folder / "prompt.txt").read_text() == "good morning {name}"
+    present = desk.reenact("replay", "last", "--reads", "present", environ=environ)
+    assert present.returncode == 1
+    assert 'recorded "hello nobody", replay "good morning Ann"' in present.stderr
+    assert "prompt.txt is not what the recorded run read: the replay reads it as it is now" in present.stderr
+
+
+def test_what_was_not_kept_is_told(desk: Desk) -> None:
+    desk.write("agent.py", PROMPTED)
+    desk.write("prompt.txt", "say sk-proj-abcdefghijklmnopqrstuvwxyz0123456789")
+    assert desk.reenact("run", "--", "python", "agent.py").returncode == 0
+    assert desk.reenact("replay", "last").returncode == 0
+    desk.write("prompt.txt", "say nothing")
+    done = desk.reenact("replay", "last")
+    assert done.returncode == 1
+    assert "prompt.txt is not what the recorded run read, which was not kept (redaction changes it)" in done.stderr
+
+
+def test_each_request_reads_what_earlier_ones_had_written_by_then(desk: Desk) -> None:
+    pytest.importorskip("flask")
+    desk.write("agent.py", SERVICE)
+    desk.write("greeting.txt", "good day")
+    desk.write("ask.py", ASKED)
+    assert desk.reenact("run", "--", "python", "ask.py").returncode == 0
+    desk.write("greeting.txt", "good night")
+    runs = json.loads(desk.reenact("ls", "--json").stdout)["runs"]
+    assert [run["verdict"] for run in runs] == ["exact"] * 5
+    for run in runs:
+        done = desk.reenact("replay", run["id"])
+        assert done.returncode == 0, done.stderr
+
+
+TWO = """
+import sys
+import reenact
+
+@reenact.tool
+def fetch(name):
+    return len(name)
+
+print(fetch(sys.argv[1]))
+"""
+AGAIN = """
+import os, sys
+import reenact
+
+@reenact.tool
+def fetch(number):
+    return number * 2
+
+if len(sys.argv) == 1:
+    print("first", fetch(1), flush=True)
+    os.execv(sys.executable, [sys.executable, __file__, "again"])
+print("second", fetch(10))
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "command", "runs"),
+    [(TWO, ["sh", "-c", "python agent.py a; python agent.py bc"], 2), (AGAIN, ["python", "agent.py"], 1)],
+    ids=["two programs of a shell", "a program that becomes another"],
+)
+def test_a_replay_is_owed_no_call_of_another_process(desk: Desk, code: str, command: list[str], runs: int) -> None:
+    desk.write("agent.py", code)
+    assert desk.reenact("run", "--", *command).returncode == 0
+    for run in json.loads(desk.reenact("ls", "--json").stdout)["runs"][:runs]:
+        assert run["verdict"] == "exact"
+        done = desk.reenact("replay", run["id"])
+        assert done.returncode == 0, done.stderr
+        assert "same: 1 tool calls answered" in done.stderr
+
+
+WORKERS = """
+import multiprocessing, sys
+import reenact
+
+@reenact.tool
+def fetch(number):
+    return number * 2
+
+def work(number):
+    with open(f"report{number}.txt", "w") as file:
+        file.write(f"price 5, {fetch(number)}")
+    with open("count.txt") as file:
+        count = int(file.read()) + 1
+    with open("count.txt", "w") as file:
+        file.write(str(count))
+    return count
+
+def forever(event):
+    work(7)
+    event.set()
+    while True:
+        event.wait(60)
+
+if __name__ == "__main__":
+    if sys.argv[1] == "pool":
+        with multiprocessing.Pool(1) as pool:
+            print(pool.map(work, range(3)))
+    else:
+        event = multiprocessing.Event()
+        process = multiprocessing.Process(target=forever, args=(event,))
+        process.start()
+        event.wait()
+        process.terminate()
+        process.join()
+        print(process.exitcode)
+"""
+
+
+@pytest.mark.parametrize("how", ["pool", "process"])
+def test_what_a_terminated_worker_wrote_is_part_of_the_run(desk: Desk, how: str) -> None:
+    desk.write("agent.py", WORKERS)
+    desk.write("count.txt", "5")
+    live = desk.reenact("run", "--", "python", "agent.py", how)
+    assert "replayable: exact" in live.stderr, live.stderr
+    assert ("-15" in live.stdout) is (how == "process")
+    desk.write("count.txt", "70")
+    done = desk.reenact("replay", "last")
+    assert (done.returncode, done.stdout) == (0, live.stdout), done.stderr
+    desk.write("agent.py", WORKERS.replace("price 5", "price 6"))
+    changed = desk.reenact("replay", "last")
+    assert changed.returncode == 1
+    assert "price 6" in changed.stderr
