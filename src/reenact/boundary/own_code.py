@@ -13,7 +13,7 @@ import sysconfig
 import weakref
 from functools import lru_cache
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from reenact.boundary.touches import is_code
@@ -141,13 +141,14 @@ _LOADERS = frozenset({"importlib", "linecache", "tokenize", "inspect", "tracebac
 _DEEPEST = 60
 
 
-def opens_data(path: str, frame: FrameType | None, folder: str) -> bool:
+def opens_data(path: str, folder: str) -> bool:
     """Tell whether the agent's own code opens a file as data: prompts, settings, tables, what it wrote before.
 
-    `frame` is who opens it. What a loader reads is none, nor a module's source. What a library opens for the agent
+    What a loader reads is none, nor a module's source. What a library opens for the agent
     (`pandas.read_csv`) is data below `folder`, where the program was started.
     """
     by_library = False
+    frame = inspect.currentframe()
     for _ in range(_DEEPEST):
         if frame is None:
             return False

@@ -197,7 +197,7 @@ class Writes:
             self._reads[path] = None
         if path.startswith(_SYSTEM) or touches.is_code(path):  # nearly all that a start opens
             return
-        if opens_data(path, sys._getframe(1), self._folder):  # noqa: SLF001 - what the running code is called costs least so
+        if opens_data(path, self._folder):
             self._note_read(path)
 
     def _note_read(self, path: str) -> None:
