@@ -71,3 +71,14 @@ def test_two_runs_differ_in_it(one: str, other: str, log: str | None, kinds: dic
 )
 def test_two_runs_do_not_differ_in_it(one: str, other: str, log: str | None) -> None:
     assert passed(one, other, log) is None
+
+
+FIRST, SECOND, THIRD = (f"{number}8f0c862-ed23-49ee-bb1b-841840fb1283" for number in (1, 2, 3))
+
+
+def test_a_uuid_of_the_recording_in_the_place_of_another_is_a_difference() -> None:
+    recorded, swapped = f"order {FIRST} of {SECOND}", f"order {SECOND} of {FIRST}"
+    known = Volatile(A, B, drawn=frozenset({FIRST, SECOND}))
+    assert known.alike(recorded, swapped) is None
+    assert known.alike(recorded, f"order {FIRST} of {THIRD}") == {"uuids": 1}
+    assert Volatile(A, B).alike(recorded, swapped) == {"uuids": 2}

@@ -95,3 +95,46 @@ def test_a_program_that_ends_when_a_signal_comes_is_sent_that_in_a_replay(desk: 
     done = desk.reenact("replay", "last", cold=True)
     assert (done.returncode, done.stdout) == (0, "tea\nover\n"), done.stderr
     assert "the recorded program went on until SIGTERM came; it is sent that now" in done.stderr
+
+
+INTERRUPTED = """
+import reenact
+
+@reenact.tool
+def fetch(item): return item
+
+fetch("tea")
+open("left.txt", "w").write("what a recording reads at its end")
+raise KeyboardInterrupt
+"""
+
+
+def test_a_program_that_ctrl_c_ends_is_ended_by_the_signal_while_it_is_recorded_too(desk: Desk) -> None:
+    program = desk.write("agent.py", INTERRUPTED)
+    alone = subprocess.run([sys.executable, program], cwd=desk.folder, capture_output=True, check=False)
+    assert alone.returncode == -signal.SIGINT
+    recorded = desk.reenact("run", "--", sys.executable, program, cold=True)
+    assert recorded.returncode == 128 + signal.SIGINT, recorded.stderr
+    assert desk.reenact("replay", "last", cold=True).returncode == 0
+
+
+TYPED = """
+import reenact
+
+@reenact.tool
+def fetch(item): return item
+
+print(fetch("tea"))
+"""
+
+
+@pytest.mark.parametrize("words", [[], ["-", "5"]], ids=["nothing", "a dash"])
+def test_a_program_that_python_reads_from_its_standard_input_is_told_to_be_lost(desk: Desk, words: list[str]) -> None:
+    command = [sys.executable, "-m", "reenact", "run", "--", sys.executable, *words]
+    environ = desk.settings()
+    done = subprocess.run(
+        command, cwd=desk.folder, env=environ, input=TYPED, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "tea\n"
+    assert "replayable: partial" in done.stderr
+    assert "run: entry point: the program, which Python read from its standard input" in done.stderr

@@ -587,3 +587,25 @@ def test_a_fork_that_closes_all_and_becomes_another_python_is_said_and_not_judge
     done = desk.reenact("replay", "last", "--json")
     assert (done.returncode, json.loads(done.stdout)["result"]) == (125, "unjudged"), done.stderr
     assert "Bad file descriptor" not in done.stderr
+
+
+ON_A_TERMINAL = """
+import os, pty, subprocess
+import reenact
+
+@reenact.tool
+def price(item): return len(item)
+
+leader, follower = pty.openpty()
+process = subprocess.Popen(["echo", "hello"], stdout=follower)
+os.close(follower)
+process.wait()
+print(price("tea"), os.read(leader, 100))
+"""
+
+
+def test_a_program_on_a_terminal_of_the_agent_s_own_is_told_to_be_lost(desk: Desk) -> None:
+    desk.write("agent.py", ON_A_TERMINAL)
+    live = desk.reenact("run", "--", "python", "agent.py")
+    assert "replayable: partial" in live.stderr
+    assert "child: stdout went past the recorder; a replay refuses it" in live.stderr

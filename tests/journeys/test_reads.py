@@ -195,3 +195,29 @@ def test_what_a_terminated_worker_wrote_is_part_of_the_run(desk: Desk, how: str)
     changed = desk.reenact("replay", "last")
     assert changed.returncode == 1
     assert "price 6" in changed.stderr
+
+
+REWRITTEN = """
+import pyarrow
+import pyarrow.parquet
+import reenact
+
+@reenact.tool
+def fetch():
+    return 3
+
+rows = pyarrow.parquet.read_table("stock.parquet").column("count").to_pylist()
+pyarrow.parquet.write_table(pyarrow.table({"count": [*rows, fetch()]}), "stock.parquet")
+print(rows)
+"""
+
+
+def test_a_file_that_native_code_wrote_over_is_named(desk: Desk) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet").write_table(pyarrow.table({"count": [1]}), desk.folder / "stock.parquet")
+    desk.write("beside.txt", "nobody writes here")
+    desk.write("agent.py", REWRITTEN)
+    live = desk.reenact("run", "--", "python", "agent.py")
+    assert "replayable: partial" in live.stderr
+    assert "stock.parquet as it was before: native code or another program wrote over it" in live.stderr
+    assert "beside.txt" not in live.stderr

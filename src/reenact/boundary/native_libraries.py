@@ -55,6 +55,11 @@ def hear(tell: Callable[[str], None]) -> None:
         loads(module, file)
 
 
+def are_loaded() -> bool:
+    """Tell whether this process has loaded native code that may write files by itself."""
+    return any(_name(module, file) for module, file in _loaded())
+
+
 def _loaded() -> Iterable[tuple[str, str | None]]:
     for module, each in list(sys.modules.items()):
         file = getattr(each, "__file__", None)

@@ -19,6 +19,8 @@ from reenact.values.json import Json, compact
 
 _INNER = ("app", "application", "wsgi_app", "asgi_app", "__wrapped__")
 """Under which names middleware keeps the application that it stands around."""
+_PROGRAM = frozenset({"__main__", "__mp_main__"})
+"""Names of the module that is run: another one that holds the same can be imported without running it."""
 _DEEPEST = 20
 _REMEMBERED = 256
 
@@ -102,21 +104,21 @@ def _remember(app: Any, origin: Origin | None) -> Origin | None:
 
 def _search(app: Any) -> Origin | None:
     """Find the module that holds `app`, the agent's own ones before libraries."""
-    candidates: list[tuple[bool, str, str]] = []
+    candidates: list[tuple[bool, bool, str, str]] = []
     for name, module in tuple(sys.modules.items()):
         if type(module) is not ModuleType:  # a lazy or stand-in module runs code of its own
             continue
         for attribute, value in tuple(vars(module).items()):
             if value is app and attribute.isidentifier():
-                candidates.append((_is_library(module), name, attribute))
+                candidates.append((_is_library(module), name in _PROGRAM, name, attribute))
     if not candidates:
         return None
-    _, module_name, attribute = min(candidates)
-    if module_name not in {"__main__", "__mp_main__"}:
+    *_, module_name, attribute = min(candidates)
+    if module_name not in _PROGRAM:
         return Origin(name=f"{module_name}:{attribute}")
     program = sys.modules[module_name]
     spec = getattr(program, "__spec__", None)
-    if spec is not None and spec.name not in {"__main__", "__mp_main__"}:  # python -m package.module
+    if spec is not None and spec.name not in _PROGRAM:  # python -m package.module
         return Origin(name=f"{spec.name}:{attribute}")
     source = getattr(program, "__file__", None)
     return Origin(name=f"__main__:{attribute}", file=str(Path(source).absolute()) if source else None)

@@ -508,7 +508,7 @@ def listen_elsewhere(target: Any, stream: str, child: Child) -> None:
         child.unheard.add(stream)
         _PIPES[status.st_dev, status.st_ino] = (child, stream)
         children.hear_reads()
-    elif not stat.S_ISCHR(status.st_mode):
+    elif not stat.S_ISCHR(status.st_mode) or os.isatty(fd):  # a terminal of the agent's own: it reads the other end
         child.unheard.add(stream)
 
 

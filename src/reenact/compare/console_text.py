@@ -21,7 +21,7 @@ from reenact.values.difference import ABSENT, Absent, Divergence, divergence_to_
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_list
 from reenact.values.output import KILLED, Output, Piece, Stream
-from reenact.values.run import STDIN, Run
+from reenact.values.run import OUTPUT, STDIN, WRITTEN, Run
 
 Parts: TypeAlias = Mapping[tuple[str, int], Output]
 AreOne: TypeAlias = Callable[[str, str], bool]
@@ -88,12 +88,14 @@ def compare_printed(
     are_one: AreOne = lambda _a, _b: False,
     again: Parts | None = None,
     known_uuids: frozenset[str] = frozenset(),
+    drawn: frozenset[str] = frozenset(),
 ) -> PrintedCompared:
     """Compare what two runs printed.
 
-    `again` is what a second replay of the program of `b` did, `known_uuids` the UUIDs in answers to the program of `a`.
+    `again` is what a second replay of the program of `b` did, `known_uuids` the UUIDs in answers to the program of `a`,
+    `drawn` those that it drew or gave out.
     """
-    findings, volatile = _Found(), Volatile(_side(a.values()), _side(b.values()), known_uuids)
+    findings, volatile = _Found(), Volatile(_side(a.values()), _side(b.values()), known_uuids, drawn)
     for key in dict.fromkeys((*a, *b)):
         one, other = a.get(key, Output()), b.get(key, Output())
         second = again.get(key, Output()) if again is not None else None
@@ -379,6 +381,10 @@ def _line_text(line: Line, *, in_colour: bool) -> str:
     return f"{line.text} (in colours {', '.join(line.styles) or 'none'})" if in_colour else line.text
 
 
+_DRAWS: Final = "reenact.draws"
+_DIGITS: Final = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
+
+
 def told_uuids(run: Run) -> frozenset[str]:
     """Find the UUIDs that answers told a recorded program."""
     return uuids_in(
@@ -387,6 +393,18 @@ def told_uuids(run: Run) -> frozenset[str]:
         for name, value in node.span.attributes.items()
         if name in {"output.value", "reenact.stream.chunks", STDIN} and isinstance(value, str)
     )
+
+
+def drawn_uuids(run: Run) -> frozenset[str]:
+    """Find the UUIDs that a recorded program drew (32 hexadecimal digits on the tape), or gave out."""
+    texts = [
+        value
+        for node in run.nodes
+        for name, value in node.span.attributes.items()
+        if isinstance(value, str) and (name in {OUTPUT, WRITTEN} or name.startswith(_DRAWS))
+    ]
+    digits = (each for text in texts for each in _DIGITS.findall(text))
+    return uuids_in(texts) | {"-".join((each[:8], each[8:12], each[12:16], each[16:20], each[20:])) for each in digits}
 
 
 def unheard(run: Run) -> tuple[str, ...]:

@@ -49,9 +49,14 @@ class _Found:
     same: list[str] = field(default_factory=list[str])
 
 
-def compare_writes(a: FileWrites, b: FileWrites, are_one: AreOne = lambda _a, _b: False) -> WritesCompared:
-    """Compare what two runs wrote."""
-    findings, volatile = _Found(), Volatile(_side(a), _side(b))
+def compare_writes(
+    a: FileWrites,
+    b: FileWrites,
+    are_one: AreOne = lambda _a, _b: False,
+    drawn: frozenset[str] = frozenset(),
+) -> WritesCompared:
+    """Compare what two runs wrote; `drawn` are the UUIDs that the one of `a` drew or gave out."""
+    findings, volatile = _Found(), Volatile(_side(a), _side(b), drawn=drawn)
     ordered = a.threads or b.threads
     rotated = rotated_logs(a, b)
     for log in {log.name: log for log in rotated.values()}.values():

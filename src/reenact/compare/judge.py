@@ -505,7 +505,7 @@ def _ends(
 def _given_out(recorded: Run, outcome: Outcome, ends: Sequence[Divergence], renamings: Renamings) -> _GivenOut:
     """Compare what was given out."""
     cut_off = was_cut_off(recorded)
-    writes, files = _writes(outcome, renamings, cut_off=cut_off)
+    writes, files = _writes(recorded, outcome, renamings, cut_off=cut_off)
     printed, texts = _printed(recorded, outcome, renamings, cut_off=cut_off)
     divergences = [*(divergence_to_json(each) for each in ends if not renamings.are_one(each)), *files, *texts]
     if outcome.strictness is Strictness.STRUCTURE:
@@ -513,7 +513,9 @@ def _given_out(recorded: Run, outcome: Outcome, ends: Sequence[Divergence], rena
     return _GivenOut(writes=writes, printed=printed, divergences=divergences)
 
 
-def _writes(outcome: Outcome, renamings: Renamings, *, cut_off: bool) -> tuple[WritesTold, list[dict[str, Json]]]:
+def _writes(
+    run: Run, outcome: Outcome, renamings: Renamings, *, cut_off: bool
+) -> tuple[WritesTold, list[dict[str, Json]]]:
     """Compare what was written. A recording that was cut off does not say what it wrote last."""
     if outcome.wrote is None:
         return WritesTold(), []
@@ -523,9 +525,13 @@ def _writes(outcome: Outcome, renamings: Renamings, *, cut_off: bool) -> tuple[W
         return WritesTold(why=whose if cut_off else f"{whose} does not say what was written"), []
     if not (recorded.files or replay.files):
         return WritesTold(compared=True), []
+    from reenact.compare.console_text import drawn_uuids
     from reenact.compare.file_writes import compare_writes
 
-    comparison = compare_writes(recorded, replay, lambda a, b: renamings.are_one(_of_run("wrote", a, b)))
+    def are_one(a: str, b: str) -> bool:
+        return renamings.are_one(_of_run("wrote", a, b))
+
+    comparison = compare_writes(recorded, replay, are_one, drawn_uuids(run))
     return WritesTold(
         compared=True,
         as_recorded=comparison.same,
@@ -546,7 +552,7 @@ def _printed(
     if recorded is None or replay is None or cut_off:
         whose = "the recording has no end" if cut_off else "the recording" if recorded is None else "the replay"
         return PrintedTold(why=whose if cut_off else f"{whose} does not say what was printed"), []
-    from reenact.compare.console_text import compare_printed, told_uuids, unheard
+    from reenact.compare.console_text import compare_printed, drawn_uuids, told_uuids, unheard
 
     if not any(part.streams or part.lost for part in (*recorded.values(), *replay.values())):
         return PrintedTold(compared=True, notes=unheard(run)), []
@@ -554,7 +560,8 @@ def _printed(
     def are_one(a: str, b: str) -> bool:
         return renamings.are_one(_of_run("printed", a, b))
 
-    comparison = compare_printed(recorded, replay, are_one, outcome.printed_again, told_uuids(run))
+    known = told_uuids(run), drawn_uuids(run)
+    comparison = compare_printed(recorded, replay, are_one, outcome.printed_again, *known)
     notes = (*comparison.notes, *unheard(run))
     summary = PrintedTold(compared=True, as_recorded=comparison.same, passed_over=comparison.passed, notes=notes)
     return summary, [*comparison.divergences]

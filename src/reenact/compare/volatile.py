@@ -11,7 +11,8 @@
 
 Both sides must have such a value at the same place. Names and UUIDs have to map one to one, throughout two runs, where
 they are the same included; a thread takes over the id of one that has ended, or does not. A UUID that the program was
-told by an answer is none that it made. Everything else is a difference: any other number, a date outside the run,
+told by an answer is none that it made, and one of the recording that the replay gives in another's place comes from the
+tape, and not by chance. Everything else is a difference: any other number, a date outside the run,
 wording.
 """
 
@@ -100,6 +101,8 @@ class Volatile:
     b: Side
     told: frozenset[str] = frozenset()
     """UUIDs that the recorded program was told."""
+    drawn: frozenset[str] = frozenset()
+    """UUIDs that it drew, or gave out."""
     _to: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     _from: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
 
@@ -135,12 +138,15 @@ class Volatile:
             if not shared or "replaced" in shared:  # of two placeholders nobody knows what they stand for
                 return None
             kind = next(each for each in _KINDS if each in shared)
-            if kind == "uuids" and not self.told.isdisjoint((one.text.lower(), other.text.lower())):
+            if kind == "uuids" and self._is_known(one.text.lower(), other.text.lower()):
                 return None
             counts[kind] += 1
             if kind in _ONE_TO_ONE:
                 pairs.append((kind, one.text, other.text))
         return counts, pairs
+
+    def _is_known(self, one: str, other: str) -> bool:
+        return other in self.drawn or not self.told.isdisjoint((one, other))
 
     def _maps(self, pairs: list[tuple[str, str, str]]) -> bool:
         """Learn which name stands for which; False where one stood for another before."""

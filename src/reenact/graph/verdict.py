@@ -320,7 +320,10 @@ def _end_reasons(root: Node) -> Iterator[Reason]:
 
 
 def _input_reasons(run: Run) -> Iterator[Reason]:
-    """Name what was read from the standard input and not kept."""
+    """Name what was read from the standard input and not kept: the program itself, for one."""
+    if run.entry.get("main") == "<stdin>":
+        lost = "the program, which Python read from its standard input"
+        yield Reason(call="run", field="entry point", lost=lost, fix="keep it in a file, and run that")
     for node in run.nodes:
         if isinstance(stdin_text := node.span.attributes.get(STDIN), str) and '"lost":' in stdin_text:
             lost = "what it read from its standard input behind the first 4 MiB"
@@ -386,9 +389,21 @@ def _written_reasons(run: Run) -> Iterator[Reason]:
     for path in mixed:
         lost = f"{writes.named(path)} as it was whenever it was read: others may have changed it meanwhile"
         yield Reason(call="run", field="files", lost=lost, fix="read it in a function declared with @reenact.tool")
+    for path in sorted(writes.rewritten - _by_programs(run)):
+        lost = f"{writes.named(path)} as it was before: native code or another program wrote over it"
+        yield Reason(call="run", field="files", lost=lost, fix="do that in a function declared with @reenact.tool")
     if writes.more:
         lost = f"what {writes.more} more files became; the first 1,000 of a run are noted"
         yield Reason(call="run", field="files", lost=lost, fix="write them in a function declared with @reenact.tool")
+
+
+def _by_programs(run: Run) -> set[str]:
+    """Name what other programs changed that the run started."""
+    from reenact.values import child
+
+    outcomes = (node.outcome for node in run.nodes if node.call.is_child)
+    payloads = (each.payload for each in outcomes if isinstance(each, Returned))
+    return {path for each in payloads if isinstance(each, Value) for path, _ in child.changed(each.json)}
 
 
 def _redacted(run: Run) -> int:

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -384,6 +384,8 @@ class Recording:
         self.provider.shutdown()
         if self._prover is not None:
             self._prover.close()
+        if getattr(sys, "last_type", None) is KeyboardInterrupt:
+            _stay_interrupted()
 
     def _counts(self) -> dict[str, int]:
         replaced = dict(self.engine.replaced)
@@ -395,6 +397,16 @@ class Recording:
             "reenact.dropped": self.journal.dropped,
             FAILURES: failures() - self._failures,
         }
+
+
+def _stay_interrupted() -> None:
+    """Have the interpreter end as one that Ctrl-C ended, by the signal.
+
+    It forgets that with each text that is run as code, as when a module of dataclasses is imported (`run_eval_code_obj`
+    in CPython's pythonrun.c), and knows it again when one of these ends so.
+    """
+    with suppress(KeyboardInterrupt):
+        exec("raise KeyboardInterrupt")  # noqa: S102 - see above
 
 
 def _guard(setup: Setup, store: Path, environ: Mapping[str, str]) -> Guard:

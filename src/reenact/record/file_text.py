@@ -6,6 +6,7 @@ differ in their bytes. Loaded only where a run wrote anything.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import os
 import shutil
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from reenact.values import alarms
+from reenact.values.json import Json
 
 LARGEST: Final = 1 << 20
 """Larger files are not looked into."""
@@ -192,3 +194,22 @@ def _by_name(lines: list[str]) -> list[str]:
     """Sort the indexes, as the tables are: libraries make them in the order of a set of objects."""
     indexes = iter(sorted(line for line in lines if line.startswith(_INDEX)))
     return [next(indexes) if line.startswith(_INDEX) else line for line in lines]
+
+
+def kept(content: bytes, most: int, room: int) -> tuple[dict[str, Json] | None, int]:
+    """Spell bytes as `text`, or packed as `zlib`, and say how much that is; None where they take more than there is."""
+    packed = zlib.compress(content, 1)
+    if min(len(packed), len(content)) > min(most, room):
+        return None, 0
+    spelled, is_text = plain(content)
+    if is_text and len(spelled) <= most:
+        return {"text": spelled}, len(spelled)
+    return {"zlib": base64.b64encode(packed).decode()}, len(packed)
+
+
+def plain(content: bytes) -> tuple[str, bool]:
+    """Give bytes as text, and whether they are one."""
+    try:
+        return content.decode(), True
+    except UnicodeDecodeError:
+        return content.decode("latin-1"), False

@@ -15,14 +15,12 @@ Whose a file is goes by where the code stands: that of the unit of work that cam
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import os
 import stat
 import sys
 import time
 import weakref
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
@@ -45,6 +43,7 @@ _MOST: Final = 1000
 _KEPT: Final = 64 << 10
 """Characters of one text that are written down."""
 _KEPT_OF_RUN: Final = 256 << 10
+_KEPT_AT_START: Final = 8 << 10
 _READ: Final = 1 << 20
 """Bytes of one file that are read before it is changed."""
 _READ_OF_RUN: Final = 4 << 20
@@ -159,7 +158,7 @@ class Writes:
         self._logged: dict[str, Counter[str]] = {}
         """What libraries logged, by the file that it went to."""
         self._logged_left = _MOST_LOGGED
-        self._unspelled: list[str] = []
+        self._unspelled, self._at_start = list[str](), list[Json]()
         self._count = self._part_count = 0
         self._copy = False
         self._listing: Listing | None = Listing()
@@ -191,11 +190,11 @@ class Writes:
         if self._logged_left > 0:
             self._logged.setdefault(path, Counter())[text] += 1
 
-    def reads(self, path: str) -> None:
-        """Remember that a file was opened to read."""
+    def reads(self, path: str, *, is_data: bool) -> None:
+        """Remember that a file was opened to read, or looked for in vain; `is_data` says that we did not do it."""
         if len(self._reads) < _MOST_READ:
             self._reads[path] = None
-        if path.startswith(_SYSTEM) or touches.is_code(path):  # nearly all that a start opens
+        if not is_data or path.startswith(_SYSTEM) or touches.is_code(path):  # nearly all that a start opens
             return
         if opens_data(path, self._folder):
             self._note_read(path)
@@ -300,8 +299,9 @@ class Writes:
         What is told of a run that is no process is forgotten. Never raises an `Exception`.
         """
         parts = [(owner, part) for owner in owners if (part := self._part_of(owner)) is not None]
-        new_paths = self._unnoted() if alone else []
-        if not parts and not new_paths:
+        new_paths, rewritten = (self._unnoted(), self._rewritten()) if alone else ([], [])
+        at_start = self._reads_at_start() if not alone else []
+        if not (parts or new_paths or rewritten or at_start):
             return NOTHING_WRITTEN
         files, caches = self._files_of(parts, alone=alone)
         began = min((part.began_ns for _, part in parts), default=self._began)
@@ -309,10 +309,12 @@ class Writes:
         report["offset"] = time.localtime().tm_gmtoff
         if caches:
             report["caches"] = caches
-        if reads := self._reads_of(part for _, part in parts):
+        if reads := [*at_start, *self._reads_of(part for _, part in parts)]:
             report["reads"] = reads
         if new_paths:
             report["made"] = new_paths
+        if rewritten:
+            report["rewritten"] = rewritten
         if more := sum(part.more for _, part in parts):
             report["more"] = more
         begun = program_threads.begun()
@@ -349,6 +351,14 @@ class Writes:
         new_paths = self._listing.made(frozenset(self._touched)) if self._listing is not None else []
         return [[self._safe(touches.program_path(path)), changed_ns] for path, changed_ns in new_paths]
 
+    def _reads_at_start(self) -> list[Json]:
+        """Tell each unit of the files that its process had read; little is kept of them, since it is told each time."""
+        files = part.reads if (part := self._parts.get(None)) is not None else {}
+        if len(files) != len(self._at_start):
+            size_total = [_KEPT_OF_RUN - _KEPT_AT_START]
+            self._at_start = [self._said_of_cache(file, size_total) for file in files.values()]
+        return self._at_start
+
     def _reads_of(self, parts: Iterable[_Part]) -> list[Json]:
         """Tell of the files that were only read what they held, each time one is told once."""
         size_total = [0]
@@ -357,6 +367,11 @@ class Writes:
             left, part.reads = part.reads, {}
             reads += [self._said_of_cache(file, size_total) for path, file in left.items() if path not in part.files]
         return reads
+
+    def _rewritten(self) -> list[Json]:
+        """List the files of the program's folder that native code may have written over."""
+        paths = self._listing.rewritten(frozenset(self._touched)) if self._listing is not None else []
+        return [self._safe(touches.program_path(path)) for path in paths]
 
     def _said_of_cache(self, file: _File, size_total: list[int]) -> Json:
         """Tell of a file in a cache, or one that was read, what stood there, which a replay begins with."""
@@ -409,18 +424,16 @@ class Writes:
             return before
         facts = {name: before[name] for name in ("mode", "mtime", "attributes") if name in before}
         entry: dict[str, Json] = {"size": len(content), **facts}
-        packed = zlib.compress(content, 1)
-        spelled, text = _plain(content)
-        if size_total[0] + min(len(packed), len(content)) > _KEPT_OF_RUN or min(len(packed), len(content)) > _KEPT:
+        from reenact.record.file_text import kept, plain
+
+        spelled, room = kept(content, _KEPT, _KEPT_OF_RUN - size_total[0])
+        if spelled is None:
             entry |= {"digest": _hash(content), "lost": "it is too large"}
-        elif not self._is_clean(spelled, text=text):
+        elif not self._is_clean(plain(content)[0]):
             entry["lost"] = "redaction changes it"
-        elif text and len(spelled) <= _KEPT:
-            size_total[0] += len(spelled)
-            entry |= {"digest": _hash(content), "text": spelled}
         else:
-            size_total[0] += len(packed)
-            entry |= {"digest": _hash(content), "zlib": base64.b64encode(packed).decode()}
+            size_total[0] += room
+            entry |= {"digest": _hash(content), **spelled}
         if "lost" in entry and file.reads:
             entry["read"] = True
         return entry
@@ -491,9 +504,8 @@ class Writes:
         files = [as_object(each) for each in as_list(redacted_writes.get("files"))]
         return as_text(files[0].get(name)) if files else ""
 
-    def _is_clean(self, spelled: str, *, text: bool) -> bool:
-        clean, _ = self._scrubbed(spelled)
-        return clean == spelled or (not text and not spelled)
+    def _is_clean(self, spelled: str) -> bool:
+        return self._scrubbed(spelled)[0] == spelled
 
     def flush(self) -> None:
         """Have the files that were written and are still open written out: the program is at its end."""
@@ -682,11 +694,3 @@ def _digest(path: str, begin: int = 0) -> dict[str, Json]:
 
 def _hash(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=16).hexdigest()
-
-
-def _plain(content: bytes) -> tuple[str, bool]:
-    """Give bytes as text, and whether they are one."""
-    try:
-        return content.decode(), True
-    except UnicodeDecodeError:
-        return content.decode("latin-1"), False

@@ -2,7 +2,8 @@
 
 An index that faiss writes and a database that SQLite copies (`VACUUM INTO`) come into being past every audit event. A
 replay that began with them would find done what the recorded run did. So the names are listed when a recording begins,
-and again at its end. Where there are more names than are listed, or folders too deep, nothing is said.
+and again at its end, each file with the time of its last change: a table that native code wrote over is another one by
+then. Where there are more names than are listed, or folders too deep, nothing is said.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ class Listing:
 
     def __init__(self) -> None:
         self._folder = ""
-        self._before = frozenset[str]()
+        self._before = dict[str, int]()
         try:
             self._folder = os.path.realpath(os.getcwd())  # noqa: PTH109 - at the start of every recording
-            self._before = frozenset(self._names())
+            self._before = dict(self._names())
         except Exception:  # a folder that is gone, or too much in it
             alarms.pass_on()
             self._folder = ""
@@ -47,18 +48,42 @@ class Listing:
             return []
         change_times: dict[str, int] = {}
         try:
-            for path in self._names():
+            for path, changed_ns in self._names():
                 if path in self._before or path in noted_paths or path.endswith(_BESIDE):
                     continue
                 if not _is_below(path, noted_paths) and not _is_below(path, change_times):
-                    change_times[path] = os.lstat(path).st_mtime_ns
+                    change_times[path] = changed_ns or os.lstat(path).st_mtime_ns
         except Exception:
             alarms.pass_on()
             return []
         return [*change_times.items()][:_MOST_TOLD]
 
-    def _names(self) -> Iterator[str]:
-        """Give every path below the folder, that of a folder before those in it. Raises where there are too many."""
+    def rewritten(self, noted_paths: frozenset[str]) -> list[str]:
+        """List the files that stood there before, are others now, and are not among `noted_paths`.
+
+        None where no native code is loaded that may have done that: another program is at work in the same folder.
+        """
+        if not self._folder:
+            return []
+        try:
+            now = dict(self._names())
+        except Exception:
+            alarms.pass_on()
+            return []
+        others = (path for path, ns in self._before.items() if ns and path not in noted_paths)
+        changed = [path for path in others if now.get(path, 0) != self._before[path] and not path.endswith(_BESIDE)]
+        if not changed:
+            return []
+        from reenact.boundary import native_libraries  # most programs write over no file, or by Python
+
+        changed = changed[:_MOST_TOLD] if native_libraries.are_loaded() else []
+        return [path for path in changed if not _is_below(path, noted_paths)]
+
+    def _names(self) -> Iterator[tuple[str, int]]:
+        """Give every path below the folder with the time of its last change, 0 of what is no file; folders come first.
+
+        Raises where there are too many.
+        """
         left, count = [(self._folder, 0)], 0
         store = os.path.realpath(os.environ.get("REENACT_STORE") or ".reenact")
         while left:
@@ -70,7 +95,8 @@ class Listing:
                         raise _TooManyError
                     if entry.path == store:
                         continue
-                    yield entry.path
+                    is_file = entry.is_file(follow_symlinks=False)
+                    yield entry.path, entry.stat(follow_symlinks=False).st_mtime_ns if is_file else 0
                     if entry.name not in _PASSED and entry.is_dir(follow_symlinks=False):
                         left.append((entry.path, depth + 1))
 

@@ -120,7 +120,7 @@ def _tell(event: str, args: tuple[Any, ...], listener: Undeclared | None, writes
     if event == touches.ABSENT or (event == "open" and touches.opens_to_read(args)):
         path = args[0] if event == touches.ABSENT else opened_path(args)
         if writes is not None and path:
-            writes.reads(path)
+            writes.reads(path, is_data=event == touches.ABSENT or not side_effects.is_by_us())
         return
     touch = side_effects.side_effect(event, args, "REENACT_RECORD", logs=writes is not None)
     if touch is None or (touch.kind == "socket" and not touch.path):

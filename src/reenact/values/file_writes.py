@@ -65,6 +65,8 @@ class FileWrites:
     """Files that the program only read, with what stood there."""
     made: Mapping[str, int] = field(default_factory=dict[str, int])
     """What native code or another program made in the program's folder, with its time of change."""
+    rewritten: frozenset[str] = frozenset()
+    """Files of the program's folder that native code, or another program, wrote over."""
     began_ns: int = 0
     ended_ns: int = 0
     offset_s: int = 0
@@ -117,6 +119,7 @@ def together(parts: Iterable[tuple[int, FileWrites]]) -> FileWrites | None:
         caches=caches,
         reads={path: file for path, file in reads.items() if path not in files},
         made={path: changed_ns for path, changed_ns in program_paths.items() if path not in files},
+        rewritten=frozenset(path for part in ordered for path in part.rewritten if path not in files),
         began_ns=min(each.began_ns for each in ordered),
         ended_ns=max(each.ended_ns for each in ordered),
         offset_s=ordered[0].offset_s,
@@ -191,6 +194,7 @@ def _part(node: Node, run: Run) -> tuple[int, FileWrites]:
         caches={each.path: each for each in caches if each.path},
         reads={each.path: each for each in reads if each.path},
         made={as_text(path): as_count(changed_ns) or 0 for path, changed_ns in program_paths if path},
+        rewritten=frozenset(as_text(each) for each in as_list(fields.get("rewritten"))) - {""},
         began_ns=span[0] if len(span) == 2 else node.span.start_ns,
         ended_ns=span[1] if len(span) == 2 else node.span.end_ns,
         offset_s=offset if isinstance(offset, int) else 0,
