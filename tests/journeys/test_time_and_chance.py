@@ -377,3 +377,37 @@ def test_nothing_is_opened_by_a_replay_of_it(desk: Desk, sockets: Count) -> None
     desk.reenact("run", "--", "python", program)
     done, inet = sockets([sys.executable, "-m", "reenact", "replay", "last"], desk.bare())
     assert (done.returncode, inet) == (0, 0)
+
+
+TEMPORARY = """
+import os, tempfile
+import reenact
+
+@reenact.tool
+def save(path, text):
+    with open(path, "w") as file:
+        file.write(text)
+    return len(text)
+
+with tempfile.TemporaryDirectory() as folder:
+    print(save(os.path.join(folder, "a.txt"), "hello"), os.path.basename(folder))
+left = tempfile.NamedTemporaryFile(suffix=".csv", delete=False)
+left.close()
+print(save(left.name, "abc"))
+print(save(os.path.join(tempfile.mkdtemp(), "b.txt"), "q"))
+"""
+
+
+def test_a_temporary_name_comes_again_where_the_world_has_namespaces(desk: Desk) -> None:
+    desk.write("agent.py", TEMPORARY)
+    live = desk.reenact("run", "--", "python", "agent.py")
+    assert "replayable: exact" in live.stderr
+    for _ in range(2):
+        done = desk.reenact("replay", "last", "--json")
+        said = json.loads(done.stdout)
+        if said["level"] != "namespaces":
+            pytest.skip("no world of namespaces can be made here: tests/seal says why")
+        assert said["result"] == "same", done.stderr
+        assert live.stdout in done.stderr
+    elsewhere = desk.reenact("replay", "last", environ=desk.settings() | {"REENACT_ENFORCE": "landlock"})
+    assert "unjudged: the temporary folder has another name in this world" in elsewhere.stderr

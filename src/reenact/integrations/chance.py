@@ -71,6 +71,8 @@ def _read_state(value: Json) -> Any:
 SEED = Source(name="random.Random", spell=_spell_bytes, read=_read_bytes)
 UUID1 = Source(name="uuid.uuid1", spell=_spell_uuid, read=_read_uuid, flows=True)
 UUID4 = Source(name="uuid.uuid4", spell=_spell_uuid, read=_read_uuid, flows=True)
+TEMPORARY = Source(name="tempfile", spell=str, read=str)
+"""The part of a temporary file's name that is thrown, where the agent's own code asks `tempfile` for one."""
 NODE = Source(name="uuid.getnode", spell=hex, read=lambda value: int(str(value), 16))
 """The machine's number: a sealed world has no network device, and Python throws one there."""
 RANDOM = Source(name="random", spell=_spell_bytes, read=_read_bytes)
@@ -375,6 +377,22 @@ def _uuid4(original: Callable[[], uuid.UUID]) -> Callable[[], uuid.UUID]:
     return uuid4
 
 
+def _temporary(original: Callable[[Any], str]) -> Callable[[Any], str]:
+    sites = Sites(TEMPORARY, libraries=False)
+
+    @wraps(original)
+    def __next__(self: Any) -> str:  # noqa: N807 - a method of the class that is patched
+        frame: FrameType | None = _getframe(1)
+        while frame is not None and frame.f_globals.get("__name__") == "tempfile":
+            if frame.f_code.co_name == "_get_default_tempdir":  # it tries folders, once in a process
+                return original(self)
+            frame = frame.f_back
+        site = sites.of(frame)
+        return original(self) if site is None else tape.draw(site, lambda: original(self))
+
+    return __next__
+
+
 def _getnode(original: Callable[[], int]) -> Callable[[], int]:
     sites = Sites(NODE)
 
@@ -388,6 +406,10 @@ def _getnode(original: Callable[[], int]) -> Callable[[], int]:
 
 def _new_uuid() -> uuid.UUID:
     return uuid.UUID(bytes=_urandom(16), version=4)
+
+
+def _install_tempfile(patches: PatchSet, module: Any) -> None:
+    patches.replace(module._RandomNameSequence, "__next__", _temporary)  # noqa: SLF001 - there is no public one
 
 
 def _install(patches: PatchSet) -> None:
@@ -415,6 +437,7 @@ def _install(patches: PatchSet) -> None:
     replace(uuid, "uuid4", _uuid4)
     replace(uuid, "getnode", _getnode)
     tape.rebind(patches, replaced)
+    patches.when_imported("tempfile", lambda module: _install_tempfile(patches, module))
     patches.when_imported("numpy.random", lambda module: _install_numpy(patches, module))
     patches.when_imported("uuid_utils", lambda module: _install_uuid_utils(patches, module))
 

@@ -11,6 +11,7 @@ import hashlib
 import os
 import shutil
 import stat
+import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -70,7 +71,8 @@ def begin(recording: RunSource, cwd: Path, reads: Reads = Reads.RECORDED) -> Beg
     if writes is None or not recording.run.own:
         return Begin()
     absences = Absences(writes, (creation for run in runs for node in run.nodes for creation in _child_files(node)))
-    absent = (*absences.of_programs(), *_made_past_notes(writes, runs))
+    left = (os.path.join(tempfile.gettempdir(), name) for name in writes.temporary)  # noqa: PTH118 - as the program names it
+    absent = (*absences.of_programs(), *_made_past_notes(writes, runs), *filter(os.path.lexists, left))
     paths = (moved(path, writes, cwd) for path in absent)
     # What a recording cached of our own modules is none of the program's, and a replay would compile them each time.
     gone = (path for path in paths if _is_path(path) and not is_in_package(path))
@@ -86,7 +88,7 @@ def begin(recording: RunSource, cwd: Path, reads: Reads = Reads.RECORDED) -> Beg
         elif file.before is not None and file.before.get("read") is True and _differs(path, file.before):
             why = as_text(file.before.get("lost")) or "it was not kept"
             unlike.append(f"{writes.named(file.path)} is not what it was when the run began, and was not kept: {why}")
-    files_read = {**_read_at_start(recording), **writes.reads}
+    files_read = _with_start(writes.reads, recording)
     noted = {*writes.files, *absent}
     for file in (each for path, each in files_read.items() if path not in noted):
         path = moved(file.path, writes, cwd)
@@ -128,12 +130,20 @@ def _holds(path: str, before: State | None) -> bool:
     return False
 
 
-def _read_at_start(recording: RunSource) -> Mapping[str, WrittenFile]:
-    """Give what the process of a unit that came in had read of its own, as at its start-up."""
+def _with_start(reads: Mapping[str, WrittenFile], recording: RunSource) -> dict[str, WrittenFile]:
+    """Add what the process of a unit that came in read at its start-up: a unit tells little of what these held."""
     if unit.inbound(recording.run) is None:
-        return {}
+        return {**reads}
     parts = (writes_of(each) for each in recording.siblings if each.own)
-    return {path: file for part in parts if part is not None for path, file in part.reads.items()}
+    at_start = {path: file for part in parts if part is not None for path, file in part.reads.items()}
+    own = {path: file for path, file in reads.items() if not _is_less(file, at_start.get(path))}
+    return {**at_start, **own}
+
+
+def _is_less(file: WrittenFile, other: WrittenFile | None) -> bool:
+    """Tell whether another note of the same content has it, and this one does not."""
+    before, known = file.before or {}, (other.before if other is not None else None) or {}
+    return "lost" in before and "lost" not in known and before.get("digest") == known.get("digest")
 
 
 def _made_past_notes(writes: FileWrites, runs: Iterable[Run]) -> list[str]:
