@@ -207,11 +207,15 @@ class Writes:
             return
         if path in self._touched and not is_unit:  # it is as the process left it
             return
-        file = _File(path, "", "")
-        _look(file, part, PathChange(path), read=True)
-        state = file.before
-        if state is None or ("kind" not in state and (is_unit or int(str(state["mtime"])) < self._began - _COARSE_NS)):
-            part.reads[path] = file  # else native code or a child of the program may have made it so
+        file, state = _File(path, "", ""), _stated(path)
+        if state is not None:
+            if "kind" in state or not (is_unit or int(str(state["mtime"])) < self._began - _COARSE_NS):
+                return  # native code or a child of the program may have made it so
+            if int(str(state["size"])) > _READ:  # its size and its time tell enough
+                file.before, file.reads = {**state, "lost": "it is too large"}, True
+            else:
+                _look(file, part, PathChange(path), read=True)
+        part.reads[path] = file
 
     def locks(self, handle: int) -> None:
         """Note that the program asks for a lock on a file that it has open. Raises `OSError`."""

@@ -28,6 +28,8 @@ from reenact.values.span import Resource, SpanEvent, SpanRecord
 ENTRY = "reenact.entry"
 _SURROUNDINGS = "reenact.surroundings"
 _UNDECLARED = "reenact.undeclared"
+_OF_THIS_MACHINE = frozenset({"caches", "made", "reads", "rewritten"})
+"""What is told of files that a test neither compares nor puts back."""
 _MOVED = "project_words"
 """In an entry point: places in `argv` of words that were absolute paths inside the project."""
 _OF_THE_MACHINE = ("process.", "host.", "os.", "container.", "service.instance.id")
@@ -325,7 +327,7 @@ def _project_writes(writes: dict[str, Json], root: Path, cwd: Path) -> dict[str,
         }
         for each in inside
     ]
-    fields = {name: value for name, value in writes.items() if name not in {"caches", "made"}}
+    fields = {name: value for name, value in writes.items() if name not in _OF_THIS_MACHINE}
     return {**fields, "files": entries, **({"more": left} if left else {})}
 
 
