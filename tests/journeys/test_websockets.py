@@ -31,7 +31,7 @@ with connect(sys.argv[1] + "/feed", additional_headers={"x-who": "agent"}) as fe
         print("late:", error)
     print(feed.recv())
     feed.send("close")
-    print([*feed], feed.close_code, feed.close_reason)
+    print([*feed], feed.protocol.close_code, feed.protocol.close_reason)
 left_open = connect(sys.argv[1] + "/feed")
 left_open.send("milk")
 print(left_open.recv())
@@ -60,7 +60,7 @@ async def main():
             await asyncio.sleep(0.02)
         await feed.send("close")
         await reader
-        print(feed.close_code, feed.close_reason)
+        print(feed.protocol.close_code, feed.protocol.close_reason)
     async with connect(sys.argv[1] + "/feed") as feed:
         await feed.send("slow")
         try:

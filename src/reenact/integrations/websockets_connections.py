@@ -8,12 +8,12 @@ Messages are told whole, also those that are sent or read in fragments. Its olde
 from __future__ import annotations
 
 import asyncio
-import inspect
+import sys
 import time
 import weakref
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
 from contextlib import suppress
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Final, cast
 
 from reenact.boundary import door, lanes, websocket_talk
@@ -115,9 +115,10 @@ def _stream_async(original: Any) -> Any:
             return await original(self)
         await talk.passage.wait_async(talk.handshake_order)
         server = talk.begin()
-        count = len(inspect.signature(self.factory).parameters)
-        make: Callable[[], Any] = lambda: self.factory(*[self.ws_uri][:count])  # noqa: E731 - versions differ in it
-        _, connection = await asyncio.get_running_loop().create_connection(make, sock=server.client)
+        make, address = getattr(self, "factory", None), getattr(self, "ws_uri", None)
+        if make is None or address is None:  # before version 17
+            make, address = self.protocol_factory, sys.modules["websockets.uri"].parse_uri(self.uri)
+        _, connection = await asyncio.get_running_loop().create_connection(partial(make, address), sock=server.client)
         return connection
 
     return connect
