@@ -117,6 +117,7 @@ def test_a_worker_s_last_unit_is_the_same_behind_those_on_which_it_stands(
     told = json.loads(done.stdout)
     assert told["result"] == "same", done.stderr
     assert [(each["run"], each["result"]) for each in told["earlier"]] == [(first, "same"), (second, "same")]
+    assert "although these differ" not in desk.reenact("replay", third).stderr
     printed = [line for line in done.stderr.splitlines() if line.startswith("did ")]
     assert [line.split()[1] for line in printed] == ["3"], "what earlier units print is not shown"
     assert replayed(desk, alone)["earlier"] == [], "it reads nothing that they left"

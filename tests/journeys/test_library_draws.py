@@ -34,7 +34,6 @@ for n in range(3):
     ask(f"session {session}, step {celery_id()}, {n}")
 part = aiohttp.multipart.MultipartWriter()
 print("sent", part.boundary, celery_id()[:13], now().isoformat(), len(key), gen_salt(10))
-print(f"UID:{celery_id()}@shop.org")  # an id that looks like an address, and is replaced as one
 """
 
 
@@ -105,3 +104,22 @@ def test_how_long_something_took_by_the_clock_of_a_library_comes_again(desk: Des
     assert "wrote as recorded: trip.ics" in done.stderr
     desk.write("agent.py", MEASURED.replace("get_connect_duration()", "get_connect_duration() * 2"))
     assert desk.reenact("replay", "last").returncode == 1
+
+
+ADDRESSED = """
+from celery.utils import uuid as celery_id
+import reenact
+
+@reenact.tool
+def look_up(item): return item
+
+look_up("tea")
+print(f"UID:{celery_id()}@shop.org")  # it looks like an address, and is replaced as one
+"""
+
+
+def test_an_id_that_looks_like_an_address_comes_again_where_it_is_only_printed(desk: Desk) -> None:
+    desk.write("agent.py", ADDRESSED)
+    live = desk.reenact("run", "--", "python", "agent.py")
+    done = desk.reenact("replay", "last")
+    assert (done.returncode, done.stdout) == (0, live.stdout), done.stderr

@@ -41,7 +41,7 @@ _DESCENT, _EAGER, _SENT = "_reenact_descent", "_reenact_eager", "_reenact_sent"
 _WORKERS = {("multiprocessing.pool", "worker"), ("concurrent.futures.process", "_process_worker")}
 """What the processes of pools run: they do nothing of their own, their jobs hang where they were submitted."""
 
-_CLOSED_WITHIN_S: Final = 2.0
+_CLOSED_WITHIN_S: Final = 10.0
 """So long the recording of a terminated worker may take to be closed."""
 _leaving: list[int] = []
 """This process, from when on it ends by itself."""

@@ -506,8 +506,8 @@ class Runs:
             facts[OUTPUT] = self.outputs.report(owners)
         if alone and self.stdin is not None and self.stdin.pending:
             facts[STDIN] = self.stdin.report()
+        unspelled = [line for each in (self.writes, self.outputs) if each is not None for line in each.unspelled()]
         if flows.are_held():
-            unspelled = [line for each in (self.writes, self.outputs) if each is not None for line in each.unspelled()]
             outputs = (facts.get(OUTPUT), facts.get(WRITTEN), *answer.values(), *unspelled)
             facts |= draws.given_out("\n".join(each for each in outputs if isinstance(each, str)), run.reel)
         facts |= draws.rest(run.reel, run.place.root)

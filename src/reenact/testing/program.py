@@ -19,7 +19,7 @@ from reenact.keep.drain import Drain
 from reenact.pipeline.commands import command
 from reenact.pipeline.hook import injected
 from reenact.pipeline.replaying import Start, check_judgeable, replay
-from reenact.replay.policy import Policy, Reads, Source
+from reenact.replay.policy import Policy, Source
 from reenact.stores.directory import DirectoryStore
 from reenact.testing.program_start import new_process, spawned
 from reenact.testing.warm import forked
@@ -171,7 +171,5 @@ class _Output:
 def policy_of(*, adding: bool, writes: str, children: str = "answer") -> Policy:
     """Say what a replay lets go live: nothing, or (`adding`) what the recording does not hold."""
     source = Source.RECORDED_OR_LIVE if adding else Source.RECORDED
-    policy = Policy.named(
-        {"models": source, "tools": source, "writes": writes, "children": children, "reads": Reads.MISSING}
-    )
+    policy = Policy.named({"models": source, "tools": source, "writes": writes, "children": children})
     return replace(policy, dials=adding)
