@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import ssl
 import sys
 import threading
 from collections.abc import Iterator
@@ -171,6 +173,46 @@ def test_a_talk_comes_again_with_no_server(desk: Desk, feed: Feed, code: str, co
     if code != REALTIME:  # it was given a token in place of a secret
         assert done.stdout == live.stdout
     assert feed.asked == asked
+
+
+ENCRYPTED = """
+import asyncio, ssl, sys
+from websockets.asyncio.client import connect
+from websockets.sync.client import connect as connect_now
+
+trusted = ssl.create_default_context(cafile="server.pem")
+
+async def main():
+    async with connect(sys.argv[1], ssl=trusted) as feed:
+        await feed.send("tea")
+        print(await feed.recv(), feed.request.headers["Host"])
+
+asyncio.run(main())
+with connect_now(sys.argv[1], ssl=trusted) as feed:
+    feed.send("milk")
+    print(feed.recv(), feed.request.headers["Host"])
+"""
+
+
+def test_an_encrypted_talk_comes_again(desk: Desk) -> None:
+    server = pytest.importorskip("websockets.sync.server")
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not here to make a certificate")
+    words = "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out server.pem -days 2 -subj /CN=localhost"
+    made = desk.run([*words.split(), "-addext", "subjectAltName=DNS:localhost"])
+    assert made.returncode == 0, made.stderr
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(desk.folder / "server.pem", desk.folder / "key.pem")
+    desk.write("agent.py", ENCRYPTED)
+    feed = server.serve(lambda talk: [talk.send(f"{each} is there") for each in talk], "localhost", 0, ssl=context)
+    with feed:
+        threading.Thread(target=feed.serve_forever, daemon=True).start()
+        url = f"wss://localhost:{feed.socket.getsockname()[1]}/"
+        live = desk.reenact("run", "--", sys.executable, "agent.py", url)
+        assert "tea is there" in live.stdout, live.stderr
+    done = desk.reenact("replay", "last", environ=desk.bare())
+    assert (done.returncode, done.stdout) == (0, live.stdout), done.stderr
+    assert "same: 2 http calls answered" in done.stderr
 
 
 def test_what_the_program_sends_is_part_of_the_question(desk: Desk, feed: Feed) -> None:

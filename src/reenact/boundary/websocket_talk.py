@@ -13,28 +13,17 @@ The end of the stream says who closed the connection: `{"by": "server" | "client
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias, cast
 from urllib.parse import urlsplit
 
 from reenact.boundary import plain_http
 from reenact.boundary.forgiving import forgive
-from reenact.boundary.question import PLAIN_HTTP
 from reenact.boundary.websocket_messages import Message, decode, encode
 from reenact.boundary.websocket_server import SWITCHED, Server
 from reenact.contracts.doorman import Passage
 from reenact.values import locks
-from reenact.values.call import (
-    Body,
-    Call,
-    CallKind,
-    HttpReply,
-    HttpRequest,
-    Raised,
-    Returned,
-    Streamed,
-    StreamEnd,
-)
+from reenact.values.call import Call, HttpReply, Raised, Returned, Streamed, StreamEnd
 from reenact.values.json import Json
 from reenact.values.lenient import as_object, as_text
 
@@ -78,10 +67,7 @@ def opened(url: str) -> Passage | None:
 
 
 def _call(url: str) -> Call:
-    made = plain_http.call("GET", url, b"")
-    asked = HttpRequest(shape=PLAIN_HTTP, method="GET", url=getattr(made.request, "url", url), body=Body(b""))
-    name = f"WEBSOCKET {urlsplit(url).hostname or ''}".strip()
-    return Call(kind=CallKind.UNKNOWN, name=name, request=asked)
+    return replace(plain_http.call("GET", url, b""), name=f"WEBSOCKET {urlsplit(url).hostname or ''}".strip())
 
 
 def plain_address(url: str) -> str:
@@ -94,10 +80,11 @@ def plain_address(url: str) -> str:
 
 
 class Talk:
-    """One connection, from its handshake on. Of each method it is said whether it is called while one is recorded."""
+    """One connection, from its handshake on."""
 
     def __init__(self, passage: Passage) -> None:
-        self._passage = passage
+        self.passage = passage
+        """The connection's call."""
         self._lock = locks.lock()
         self._is_over = False
         self._waiting = 0
@@ -121,7 +108,7 @@ class Talk:
 
     def begin(self) -> Server:
         """Make the server that stands in for the recorded one, before the handshake. Raises the recorded error."""
-        passage, answer = self._passage, self._passage.answer
+        passage, answer = self.passage, self.passage.answer
         match answer:
             case Streamed() if not self.is_spoilt:
                 self.server = Server(SWITCHED, answer.headers)
@@ -140,45 +127,45 @@ class Talk:
     @property
     def handshake_order(self) -> int | None:
         """In a replay, the place of the end of the handshake among all answers."""
-        passage = self._passage
+        passage = self.passage
         return passage.head_order if isinstance(passage.answer, Streamed) else passage.end_order
 
-    def shaken(self, headers: Iterable[tuple[str, str]]) -> None:
+    def tell_handshake(self, headers: Iterable[tuple[str, str]]) -> None:
         """Tell that the connection is open, with the headers of the server's answer."""
         try:
             kept = plain_http.headers(headers, SWITCHED, None, decoded=False)
-            self._passage.head(SWITCHED, (*(pair for pair in kept if pair[0].lower() != _EVENTS[0]), _EVENTS))
+            self.passage.head(SWITCHED, (*(pair for pair in kept if pair[0].lower() != _EVENTS[0]), _EVENTS))
         except Exception:
             forgive("websocket.shaken")
 
-    def refused(self, status: int, headers: Iterable[tuple[str, str]], body: bytes) -> None:
+    def tell_refusal(self, status: int, headers: Iterable[tuple[str, str]], body: bytes) -> None:
         """Tell that the server answered the handshake with another status than 101."""
         self._is_over = True
         try:
             kept = plain_http.headers(headers, status, None, decoded=False)
-            self._passage.replied(status, kept, body)
+            self.passage.replied(status, kept, body)
         except Exception:
             forgive("websocket.refused")
 
-    def failed(self, error: BaseException) -> None:
+    def tell_failure(self, error: BaseException) -> None:
         """Tell that there was no handshake, or what ended it."""
         if not self._is_over:
             self._is_over = True
-            self._passage.raised(error)
+            self.passage.raised(error)
 
     # while it is recorded, and in a replay when a message was sent or given
 
-    def passed(self, way: Literal["sent", "received", "late"], data: str | bytes = "") -> None:
+    def tell_message(self, way: Literal["sent", "received", "late"], data: str | bytes = "") -> None:
         """Tell that a message was sent, or is about to reach the program; `late` that none came in time."""
         if way == "received":
             with self._lock:
                 self._waiting = max(0, self._waiting - 1)
         try:
-            self._passage.chunk(encode(Message(way=way, data=data)))
+            self.passage.chunk(encode(Message(way=way, data=data)))
         except Exception:
             forgive("websocket.message")
 
-    def closed(self, close: Close) -> None:
+    def tell_close(self, close: Close) -> None:
         """Tell how the connection ended, once. In a replay, messages that were not sent or read by then are told."""
         with self._lock:
             if self._is_over:
@@ -186,22 +173,22 @@ class Talk:
             self._is_over = True
             left = len(self._left)
         if left and self.is_recorded:
-            answer = self._passage.answer
+            answer = self.passage.answer
             count = len(answer.chunks) if isinstance(answer, Streamed) else 0
-            self._passage.differs("messages", count, count - left)
+            self.passage.differs("messages", count, count - left)
         try:
             end = StreamEnd.ABANDONED if close.by == "nobody" else StreamEnd.FINISHED
-            self._passage.ended(end, None, close.to_json() if end is StreamEnd.FINISHED else None)
+            self.passage.ended(end, None, close.to_json() if end is StreamEnd.FINISHED else None)
         except Exception:
             forgive("websocket.end")
 
-    def abandoned(self) -> None:
+    def tell_loss(self) -> None:
         """Tell that nobody has the connection any more."""
-        self.closed(Close("nobody"))
+        self.tell_close(Close("nobody"))
 
     # in a replay
 
-    def turn_to_send(self, data: str | bytes) -> int | None:
+    def order_to_send(self, data: str | bytes) -> int | None:
         """Give the place of a message that the program sends. Raises a divergence where it sends another.
 
         None where the recorded server had closed the connection by then.
@@ -213,12 +200,12 @@ class Talk:
         if item is None and first is None and self._end.by == "server":
             return None
         if item is None:
-            recorded = None if first is None else _shown(first.message.data)
-            error = self._passage.differs(f"message {number + 1}", recorded, _shown(data))
+            recorded = None if first is None else _spell(first.message.data)
+            error = self.passage.differs(f"message {number + 1}", recorded, _spell(data))
             if error is not None:
                 raise error
             if first is None:
-                raise self._passage.miss("the program sends a message more than the recording holds")
+                raise self.passage.miss("the program sends a message more than the recording holds")
             item = first
         with self._lock:
             self._sent_count += 1
@@ -239,7 +226,7 @@ class Talk:
             if item in self._left:
                 self._left.remove(item)
         if item.message.way == "late":
-            self.passed("late", item.message.data)
+            self.tell_message("late", item.message.data)
             raise TimeoutError(*filter(None, [item.message.data]))
         with self._lock:
             self._waiting += 1
@@ -252,24 +239,19 @@ class Talk:
         with self._lock:
             has_more = self._waiting or any(each.message.way != "sent" for each in self._left)
             is_next = self._end.by == "server" and not has_more
-        return self._passage.end_order if is_next else None
+        return self.passage.end_order if is_next else None
 
-    def close_from_afar(self) -> None:
+    def close_as_recorded(self) -> None:
         """Close the connection as the recorded server did."""
         if self.server is not None:
             self.server.close(self._end.code, self._end.reason)
 
-    @property
-    def passage(self) -> Passage:
-        """The connection's call."""
-        return self._passage
 
-
-def _shown(data: str | bytes) -> Json:
+def _spell(data: str | bytes) -> Json:
     return data if isinstance(data, str) else {"bytes": data.decode("latin-1")}
 
 
-def whole(message: Any) -> tuple[Any, str | bytes | None]:
+def read_message(message: Any) -> tuple[Any, str | bytes | None]:
     """Give a message as the library gets it, and all of it; None where it is none that the library takes.
 
     A message in fragments is an iterable, which becomes a list.

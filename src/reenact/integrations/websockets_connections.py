@@ -29,24 +29,24 @@ def _talk(connection: Any) -> Talk | None:
     return cast("Talk | None", vars(connection).get(_TALK)) if door.is_kept() else None
 
 
-def _opened(url: object) -> Talk | None:
+def _open(url: object) -> Talk | None:
     passage = websocket_talk.opened(str(url))
     return None if passage is None else Talk(passage)
 
 
-def _begun(talk: Talk, connection: Any) -> None:
+def _begin(talk: Talk, connection: Any) -> None:
     """Tell that a connection is open, and hear from now on what passes over it."""
     vars(connection)[_TALK] = talk
-    weakref.finalize(connection, talk.abandoned)
+    weakref.finalize(connection, talk.tell_loss)
     try:
         headers = [*connection.response.headers.raw_items()]
     except Exception:  # of a version that keeps none
         forgive("websockets.headers")
         headers = []
-    talk.shaken(headers)
+    talk.tell_handshake(headers)
 
 
-def _unopened(talk: Talk, error: BaseException) -> None:
+def _tell_failure(talk: Talk, error: BaseException) -> None:
     """Tell that there is no connection; a server that said so with another status answers that again."""
     response: Any = getattr(error, "response", None)
     try:
@@ -57,17 +57,17 @@ def _unopened(talk: Talk, error: BaseException) -> None:
         forgive("websockets.response")
         refusal = None
     if refusal is None:
-        talk.failed(error)
+        talk.tell_failure(error)
     else:
-        talk.refused(*refusal)
+        talk.tell_refusal(*refusal)
 
 
 def _close(connection: Any) -> Close:
     """Say how a connection was closed."""
     try:
         protocol = connection.protocol
-        if protocol.close_rcvd is None:
-            return Close("server")  # lost: the server has gone without a word
+        if protocol.close_rcvd is None:  # the other side has said nothing
+            return Close("server" if protocol.close_sent is None else "client")
         code, reason = protocol.close_rcvd.code, protocol.close_rcvd.reason
         return Close("server" if protocol.close_rcvd_then_sent else "client", int(code), str(reason))
     except Exception:
@@ -87,7 +87,7 @@ def _connect_async(original: Any) -> Any:
 
     @wraps(original)
     async def connect(self: Any) -> Any:
-        talk = _opened(self.uri)
+        talk = _open(self.uri)
         if talk is None:
             return await original(self)
         try:
@@ -95,11 +95,11 @@ def _connect_async(original: Any) -> Any:
                 self.__dict__[_TALK] = talk
                 connection = await original(self)
         except BaseException as error:
-            _unopened(talk, error)
+            _tell_failure(talk, error)
             raise
         finally:
             self.__dict__.pop(_TALK, None)
-        _begun(talk, connection)
+        _begin(talk, connection)
         return connection
 
     return connect
@@ -132,8 +132,8 @@ def _recv_async(original: Any) -> Any:
             return await original(self, *args, **kwargs)
         if talk.is_recorded:
             await _next_async(talk)
-        message = await _heard(talk, self, original(self, *args, **kwargs))
-        talk.passed("received", message)
+        message = await _ask(talk, self, original(self, *args, **kwargs))
+        talk.tell_message("received", message)
         return message
 
     return recv
@@ -146,16 +146,16 @@ async def _next_async(talk: Talk) -> None:
         talk.hand_over(item)
     elif (order := talk.close_order) is not None:
         await talk.passage.wait_async(order)
-        talk.close_from_afar()
+        talk.close_as_recorded()
 
 
-async def _heard(talk: Talk, connection: Any, coming: Any) -> Any:
+async def _ask(talk: Talk, connection: Any, coming: Any) -> Any:
     try:
         with talk.passage.crossing(), lanes.aside():
             return await coming
     except Exception as error:
         if _is_closed(error):
-            talk.closed(_close(connection))
+            talk.tell_close(_close(connection))
         raise
 
 
@@ -169,13 +169,13 @@ def _recv_pieces_async(original: Any) -> Any:
         stream = original(self, *args, **kwargs)
         while True:
             try:
-                piece = await (anext(stream) if talk is None else _heard(talk, self, anext(stream)))
+                piece = await (anext(stream) if talk is None else _ask(talk, self, anext(stream)))
             except StopAsyncIteration:
                 break
             pieces.append(piece)
             yield piece
         if talk is not None:
-            talk.passed("received", websocket_talk.whole(pieces)[1] or "")
+            talk.tell_message("received", websocket_talk.read_message(pieces)[1] or "")
 
     return recv_streaming
 
@@ -188,16 +188,16 @@ def _send_async(original: Any) -> Any:
             return await original(self, message, *args, **kwargs)
         if isinstance(message, AsyncIterable):
             message = [piece async for piece in cast("AsyncIterable[Any]", message)]
-        message, data = websocket_talk.whole(message)
+        message, data = websocket_talk.read_message(message)
         if data is not None and talk.is_recorded:
-            order = talk.turn_to_send(data)
+            order = talk.order_to_send(data)
             await talk.passage.wait_async(talk.passage.end_order if order is None else order)
             if order is None:
-                talk.close_from_afar()
+                talk.close_as_recorded()
                 await _until_closed_async(self)
-        await _heard(talk, self, original(self, message, *args, **kwargs))
+        await _ask(talk, self, original(self, message, *args, **kwargs))
         if data is not None:
-            talk.passed("sent", data)
+            talk.tell_message("sent", data)
         return None
 
     return send
@@ -217,7 +217,7 @@ def _close_async(original: Any) -> Any:
             return
         with talk.passage.crossing(), lanes.aside():
             await original(self, *args, **kwargs)
-        talk.closed(_close(self))
+        talk.tell_close(_close(self))
 
     return close
 
@@ -228,7 +228,7 @@ def _close_async(original: Any) -> Any:
 def _connect(original: Any) -> Any:
     @wraps(original)
     def connect(uri: Any, *args: Any, **kwargs: Any) -> Any:
-        talk = _opened(uri)
+        talk = _open(uri)
         if talk is None:
             return original(uri, *args, **kwargs)
         try:
@@ -240,9 +240,9 @@ def _connect(original: Any) -> Any:
             with talk.passage.crossing(), lanes.aside():
                 connection = original(uri, *args, **kwargs)
         except BaseException as error:
-            _unopened(talk, error)
+            _tell_failure(talk, error)
             raise
-        _begun(talk, connection)
+        _begin(talk, connection)
         return connection
 
     return connect
@@ -259,8 +259,8 @@ def _recv(original: Any) -> Any:
             return original(self, *args, **kwargs)
         if talk.is_recorded:
             _next(talk)
-        message = _heard_now(talk, self, lambda: original(self, *args, **kwargs))
-        talk.passed("received", message)
+        message = _ask_now(talk, self, lambda: original(self, *args, **kwargs))
+        talk.tell_message("received", message)
         return message
 
     return recv
@@ -272,19 +272,19 @@ def _next(talk: Talk) -> None:
         talk.hand_over(item)
     elif (order := talk.close_order) is not None:
         talk.passage.wait(order)
-        talk.close_from_afar()
+        talk.close_as_recorded()
 
 
-def _heard_now(talk: Talk, connection: Any, hear: Callable[[], Any]) -> Any:
+def _ask_now(talk: Talk, connection: Any, hear: Callable[[], Any]) -> Any:
     try:
         with talk.passage.crossing(), lanes.aside():
             return hear()
     except TimeoutError as error:
-        talk.passed("late", str(error))
+        talk.tell_message("late", str(error))
         raise
     except Exception as error:
         if _is_closed(error):
-            talk.closed(_close(connection))
+            talk.tell_close(_close(connection))
         raise
 
 
@@ -301,12 +301,12 @@ def _recv_pieces(original: Any) -> Any:
         stream = original(self, *args, **kwargs)
         while True:
             try:
-                piece = _heard_now(talk, self, lambda: next(stream))
+                piece = _ask_now(talk, self, lambda: next(stream))
             except StopIteration:
                 break
             pieces.append(piece)
             yield piece
-        talk.passed("received", websocket_talk.whole(pieces)[1] or "")
+        talk.tell_message("received", websocket_talk.read_message(pieces)[1] or "")
 
     return recv_streaming
 
@@ -317,16 +317,16 @@ def _send(original: Any) -> Any:
         talk = _talk(self)
         if talk is None:
             return original(self, message, *args, **kwargs)
-        message, data = websocket_talk.whole(message)
+        message, data = websocket_talk.read_message(message)
         if data is not None and talk.is_recorded:
-            order = talk.turn_to_send(data)
+            order = talk.order_to_send(data)
             talk.passage.wait(talk.passage.end_order if order is None else order)
             if order is None:
-                talk.close_from_afar()
+                talk.close_as_recorded()
                 _until_closed(self)
-        _heard_now(talk, self, lambda: original(self, message, *args, **kwargs))
+        _ask_now(talk, self, lambda: original(self, message, *args, **kwargs))
         if data is not None:
-            talk.passed("sent", data)
+            talk.tell_message("sent", data)
         return None
 
     return send
@@ -347,7 +347,7 @@ def _close_now(original: Any) -> Any:
             return
         with talk.passage.crossing(), lanes.aside():
             original(self, *args, **kwargs)
-        talk.closed(_close(self))
+        talk.tell_close(_close(self))
 
     return close
 
