@@ -78,6 +78,18 @@ def test_a_replay_reads_what_the_recording_read(desk: Desk, level: str) -> None:
     assert "prompt.txt is not what the recorded run read: the replay reads it as it is now" in present.stderr
 
 
+def test_a_commit_is_judged_with_its_own_files_while_git_bisects(desk: Desk) -> None:
+    desk.write("agent.py", PROMPTED)
+    desk.write("prompt.txt", "hello {name}")
+    desk.run(["git", "init", "-q"])
+    assert desk.reenact("run", "--", "python", "agent.py").returncode == 0
+    desk.write("prompt.txt", "good morning {name}")
+    assert desk.reenact("replay", "last").returncode == 0
+    (desk.folder / ".git" / "BISECT_START").write_text("main")
+    assert desk.reenact("replay", "last").returncode == 1
+    assert desk.reenact("replay", "last", "--reads", "recorded").returncode == 0
+
+
 def test_what_was_not_kept_is_told(desk: Desk) -> None:
     desk.write("agent.py", PROMPTED)
     desk.write("prompt.txt", "say sk-proj-abcdefghijklmnopqrstuvwxyz0123456789")

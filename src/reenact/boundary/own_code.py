@@ -138,7 +138,9 @@ def own_line() -> str:
 
 
 _LOADERS = frozenset({"importlib", "linecache", "tokenize", "inspect", "traceback", "runpy", "zipimport", "pkgutil"})
+"""Modules that read files for the interpreter, or for who shows the source of something."""
 _DEEPEST = 60
+"""Frames between an opening and the agent's own code that are looked at."""
 
 
 def opens_data(path: str, folder: str) -> bool:

@@ -65,9 +65,8 @@ _SOURCES = click.Choice([source.value for source in Source])
 @click.option(
     "--reads",
     type=click.Choice([each.value for each in Reads]),
-    default="recorded",
-    show_default=True,
-    help="Files that the program reads as data: give it what it read when it was recorded, or what is there now.",
+    help="Files that the program reads as data: give it what it read when it was recorded (default), that only where "
+    "nothing is there now, or what is there now (default while `git bisect` runs).",
 )
 @click.option(
     "--after",

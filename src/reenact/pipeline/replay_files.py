@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from reenact.find.sources import RunSource
+from reenact.pipeline.bisecting import is_bisecting
 from reenact.pipeline.bytecode import is_in_package
 from reenact.replay.policy import Reads
 from reenact.seal import inventory
@@ -61,7 +62,7 @@ class Begin:
         return any(kind != "absent" or change.at is None for kind in kinds)
 
 
-def begin(recording: RunSource, cwd: Path, reads: Reads = Reads.RECORDED) -> Begin:
+def begin(recording: RunSource, cwd: Path, reads: Reads | None = None) -> Begin:
     """Say what stood where the recorded run wrote, for a replay in `cwd`; and, as `reads` has it, where it read.
 
     Only the user's own runs say so.
@@ -88,14 +89,25 @@ def begin(recording: RunSource, cwd: Path, reads: Reads = Reads.RECORDED) -> Beg
         elif file.before is not None and file.before.get("read") is True and _differs(path, file.before):
             why = as_text(file.before.get("lost")) or "it was not kept"
             unlike.append(f"{writes.named(file.path)} is not what it was when the run began, and was not kept: {why}")
-    files_read = _with_start(writes.reads, recording)
     noted = {*writes.files, *absent}
-    for file in (each for path, each in files_read.items() if path not in noted):
-        path = moved(file.path, writes, cwd)
-        entry, line = _entry_of_read(file, path, reads)
+    files_read = [file for path, file in _with_start(writes.reads, recording).items() if path not in noted]
+    put_back, lines = _of_reads(files_read, writes, cwd, reads or Reads.RECORDED)
+    if put_back and reads is None and is_bisecting(cwd):
+        put_back, lines = _of_reads(files_read, writes, cwd, Reads.PRESENT)
+    return Begin(entries=(*entries, *put_back), unlike=(*unlike, *lines))
+
+
+def _of_reads(
+    files: Sequence[WrittenFile], writes: FileWrites, cwd: Path, reads: Reads
+) -> tuple[list[dict[str, Json]], list[str]]:
+    """Give how files that were only read are put back, and what is said of those that are others now."""
+    entries: list[dict[str, Json]] = []
+    lines: list[str] = []
+    for file in files:
+        entry, line = _entry_of_read(file, moved(file.path, writes, cwd), reads)
         entries += [entry] if entry is not None else []
-        unlike += [f"{writes.named(file.path)} {line}"] if line else []
-    return Begin(entries=tuple(entries), unlike=tuple(unlike))
+        lines += [f"{writes.named(file.path)} {line}"] if line else []
+    return entries, lines
 
 
 def _entry_of_read(file: WrittenFile, path: str, reads: Reads) -> tuple[dict[str, Json] | None, str]:

@@ -43,7 +43,7 @@ _MOST: Final = 1000
 _KEPT: Final = 64 << 10
 """Characters of one text that are written down."""
 _KEPT_OF_RUN: Final = 256 << 10
-_KEPT_AT_START: Final = 8 << 10
+_KEPT_AT_START, _MOST_AT_START = 8 << 10, 20
 _READ: Final = 1 << 20
 """Bytes of one file that are read before it is changed."""
 _READ_OF_RUN: Final = 4 << 20
@@ -357,10 +357,11 @@ class Writes:
 
     def _reads_at_start(self) -> list[Json]:
         """Tell each unit of the files that its process had read; little is kept of them, since it is told each time."""
-        files = part.reads if (part := self._parts.get(None)) is not None else {}
+        part = self._parts.get(None)
+        files = [*part.reads.values()][:_MOST_AT_START] if part is not None else []
         if len(files) != len(self._at_start):
             size_total = [_KEPT_OF_RUN - _KEPT_AT_START]
-            self._at_start = [self._said_of_cache(file, size_total) for file in files.values()]
+            self._at_start = [self._said_of_cache(file, size_total) for file in files]
         return self._at_start
 
     def _reads_of(self, parts: Iterable[_Part]) -> list[Json]:

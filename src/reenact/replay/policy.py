@@ -73,7 +73,7 @@ class Reads(StrEnum):
     RECORDED = "recorded"
     """What it read when it was recorded, where that was kept."""
     MISSING = "missing"
-    """The same where nothing is there now, else what is: in a test a changed prompt is a change."""
+    """The same where nothing is there now, else what is."""
     PRESENT = "present"
     """What is there now: a prompt that was mended is judged."""
 
@@ -97,7 +97,8 @@ class Policy:
     ways: tuple[Way, ...] | None = None
     """What calls that go live may reach; None where nothing was made out, and they may reach whatever there is."""
     children: Children = Children.ANSWER
-    reads: Reads = Reads.RECORDED
+    reads: Reads | None = None
+    """None for RECORDED, and for PRESENT while `git bisect` runs: each commit is judged with its own files."""
     outcome: Strictness = Strictness.EXACT
     live_tools: tuple[str, ...] = ()
     """Names of tools that run in the sealed world of the replay (`--tool-live`), their own calls answered."""
@@ -118,7 +119,7 @@ class Policy:
             keep=keep,
             after=After(choices.get("after", After.WRITES)),
             children=Children(choices.get("children", Children.ANSWER)),
-            reads=Reads(choices.get("reads", Reads.RECORDED)),
+            reads=Reads(asked) if (asked := choices.get("reads")) else None,
             outcome=Strictness(choices.get("outcome", Strictness.EXACT)),
         )
 
