@@ -514,7 +514,7 @@ class Writes:
 
     def flush(self) -> None:
         """Have the files that were written and are still open written out: the program is at its end."""
-        open_now = _open_paths()
+        open_now = {*_open_list()}
         if not any(path in open_now for path in self._touched):
             return
         import gc
@@ -573,10 +573,6 @@ def _keep(file: _File, before: dict[str, Json], part: _Part) -> None:
         part.read += len(file.content)
     except OSError as error:
         before["lost"] = f"it cannot be read: {error.strerror}"
-
-
-def _open_paths() -> set[str]:
-    return {*_open_list()}
 
 
 def _open_list() -> list[str]:
