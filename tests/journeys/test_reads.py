@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 
 import pytest
 
@@ -115,6 +117,8 @@ def test_each_request_reads_what_earlier_ones_had_written_by_then(desk: Desk) ->
         assert done.returncode == 0, done.stderr
 
 
+# A shell finds `python` in PATH, where it may be one that knows no reenact.
+PYTHON = shlex.quote(sys.executable)
 TWO = """
 import sys
 import reenact
@@ -142,7 +146,7 @@ print("second", fetch(10))
 
 @pytest.mark.parametrize(
     ("code", "command", "runs"),
-    [(TWO, ["sh", "-c", "python agent.py a; python agent.py bc"], 2), (AGAIN, ["python", "agent.py"], 1)],
+    [(TWO, ["sh", "-c", f"{PYTHON} agent.py a; {PYTHON} agent.py bc"], 2), (AGAIN, ["python", "agent.py"], 1)],
     ids=["two programs of a shell", "a program that becomes another"],
 )
 def test_a_replay_is_owed_no_call_of_another_process(desk: Desk, code: str, command: list[str], runs: int) -> None:
