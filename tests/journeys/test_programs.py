@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -609,3 +610,32 @@ def test_a_program_on_a_terminal_of_the_agent_s_own_is_told_to_be_lost(desk: Des
     live = desk.reenact("run", "--", "python", "agent.py")
     assert "replayable: partial" in live.stderr
     assert "child: stdout went past the recorder; a replay refuses it" in live.stderr
+
+
+SETTINGS = """
+import os
+import reenact
+
+@reenact.tool
+def price(item): return len(item)
+
+print(price(os.environ["ITEM"]), os.environ.get("MODE"), "SHOP_TOKEN" in os.environ)
+"""
+SCRIPT = """
+export ITEM=coffee MODE=fast SHOP_TOKEN=abcdef1234567890xyz
+"{python}" agent.py
+"""
+
+
+@pytest.mark.parametrize("command", [("env", "ITEM=tea", "MODE=slow", sys.executable, "agent.py"), ("sh", "run.sh")])
+def test_a_replay_sets_the_variables_that_the_command_had_set(desk: Desk, command: tuple[str, ...]) -> None:
+    desk.write("agent.py", SETTINGS)
+    desk.write("run.sh", SCRIPT.format(python=sys.executable))
+    live = desk.reenact("run", "--", *command)
+    assert "replayable: exact" in live.stderr
+    for present in ({}, {"MODE": "another"}):
+        again = desk.reenact("replay", "last", environ=desk.settings() | present)
+        assert (again.returncode, again.stdout) == (0, live.stdout), again.stderr
+    kept = [path for path in desk.folder.rglob("*") if path.is_file() and path.name != "run.sh"]
+    assert any(b"set_by_command" in path.read_bytes() for path in kept)
+    assert not any(b"abcdef1234567890xyz" in path.read_bytes() for path in kept)

@@ -155,16 +155,32 @@ def headers(
 
     `decoded` says that the body loses its content encoding, and with it the headers that speak of it.
     """
-    header_pairs = list(pairs)
-    encoded = decoded and any(name.lower() == "content-encoding" for name, _ in header_pairs)
-    safe_headers = [(name, value) for name, value in header_pairs if _is_kept(name.lower(), encoded=encoded)]
-    if reason is not None and reason != phrase(status):
-        safe_headers.append((REASON, reason))
-    return tuple(safe_headers)
+    return _kept([pair for pair in pairs if holds_no_secret(pair[0].lower())], status, reason, decoded=decoded)
 
 
-def _is_kept(name: str, *, encoded: bool) -> bool:
-    return not (encoded and name in _ENCODING) and holds_no_secret(name)
+def reply_headers(
+    pairs: Iterable[tuple[str, str]], status: int, reason: str | None, *, decoded: bool, recorded: bool = False
+) -> tuple[tuple[str, str], ...]:
+    """Pick the headers to keep of a reply that the program gets: all, with stand-ins for secrets.
+
+    Those of a `recorded` reply hold stand-ins already.
+    """
+    safe_headers = [pair if holds_no_secret(pair[0].lower()) else _hidden(*pair, recorded=recorded) for pair in pairs]
+    return _kept(safe_headers, status, reason, decoded=decoded)
+
+
+def _hidden(name: str, value: str, *, recorded: bool) -> tuple[str, str]:
+    from reenact.boundary.reply_secrets import hide, kept_name  # most replies hold no secret
+
+    return (kept_name(name), value) if recorded else hide(name, value)
+
+
+def _kept(
+    pairs: list[tuple[str, str]], status: int, reason: str | None, *, decoded: bool
+) -> tuple[tuple[str, str], ...]:
+    if decoded and any(name.lower() == "content-encoding" for name, _ in pairs):
+        pairs = [pair for pair in pairs if pair[0].lower() not in _ENCODING]
+    return (*pairs, (REASON, reason)) if reason is not None and reason != phrase(status) else tuple(pairs)
 
 
 def holds_no_secret(name: str) -> bool:
@@ -181,8 +197,10 @@ def phrase(status: int) -> str:
 
 
 def split_reason(recorded_headers: Iterable[tuple[str, str]], status: int) -> tuple[list[tuple[str, str]], str]:
-    """Part recorded headers from the reason phrase."""
-    header_pairs = list(recorded_headers)
+    """Part recorded headers, as the program gets them, from the reason phrase."""
+    from reenact.boundary.reply_secrets import given_back
+
+    header_pairs = given_back(recorded_headers)
     reason = next((value for name, value in header_pairs if name == REASON), phrase(status))
     return [(name, value) for name, value in header_pairs if name != REASON], reason
 

@@ -66,7 +66,13 @@ class Exchange:
     def _tee(self, response: Any) -> None:
         header_pairs = [(str(name), str(value)) for name, value in response.headers.items()]
         coding = response.headers.get("content-encoding", "")
-        safe_headers = plain_http.headers(header_pairs, response.status, response.reason, decoded=self._decoded)
+        safe_headers = plain_http.reply_headers(
+            header_pairs,
+            response.status,
+            response.reason,
+            decoded=self._decoded,
+            recorded=self.passage.answer is not None,
+        )
         telling = Telling(self.passage, response.status, safe_headers, whole=self._whole)
         decoder = decoder_for({"content-encoding": coding if self._decoded else ""})
         encoded = bool(coding) and self._decoded

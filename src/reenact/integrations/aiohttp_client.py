@@ -120,7 +120,7 @@ def _start(original: Any) -> Any:
             passage.raised(error)
             raise
         pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self.raw_headers]
-        headers = plain_http.headers(pairs, self.status, self.reason, decoded=True)
+        headers = plain_http.reply_headers(pairs, self.status, self.reason, decoded=True)
         _tee(self.content, Telling(passage, self.status, headers, whole=False))
         return response
 
@@ -161,8 +161,19 @@ async def _answered(response: Any, connection: _Standing) -> Any:
     }
     for name, value in filled.items():
         setattr(response, name, value)
+    _set_cookies(response, tuple(value for name, value in pairs if name.lower() == "set-cookie"))
     content.on_eof(getattr(response, "_response_eof"))  # noqa: B009 - private, and what `start` does
     return response
+
+
+def _set_cookies(response: Any, headers: tuple[str, ...]) -> None:
+    if not headers:
+        return
+    if hasattr(response, "_raw_cookie_headers"):
+        setattr(response, "_raw_cookie_headers", headers)  # noqa: B010 - private, and what `start` does
+    else:  # before 3.12.7
+        for header in headers:
+            response.cookies.load(header)
 
 
 class _Nowhere(asyncio.Transport):
@@ -242,7 +253,7 @@ def _tee(reader: Any, telling: Telling) -> None:
         return
     try:
         bases: tuple[type[Any], ...] = (_Teeing, reader.__class__)
-        reader.__class__ = type("StreamReader", bases, {"__slots__": (), "told": _Told(telling)})
+        reader.__class__ = type("StreamReader", bases, {"__slots__": (), "tee": _Told(telling)})
     except TypeError:  # a reader of another making, or of a later aiohttp
         _log.debug("reenact cannot tee a reader of aiohttp's", exc_info=True)
         door.pass_by("a reply of aiohttp's whose body could not be read along")
@@ -253,7 +264,7 @@ class _Teeing(_Reader):
     """Before a stream reader's class: tells each piece as the agent takes it."""
 
     __slots__ = ()
-    told: ClassVar[_Told]
+    tee: ClassVar[_Told]
 
     def _read_nowait_chunk(self, n: int) -> bytes:
         return self._taking(super()._read_nowait_chunk, n)
@@ -262,7 +273,7 @@ class _Teeing(_Reader):
         return self._taking(super()._read_nowait, n)
 
     def _taking(self, take: Callable[[int], bytes], n: int) -> bytes:
-        tee = self.told
+        tee = self.tee
         if tee.busy:
             return take(n)
         tee.busy = True
@@ -275,7 +286,7 @@ class _Teeing(_Reader):
         return data
 
     async def read(self, n: int = -1) -> bytes:
-        tee = self.told
+        tee = self.tee
         if n >= 0 or tee.busy:
             return await super().read(n)
         tee.busy = True  # the agent gets one piece
@@ -291,12 +302,12 @@ class _Teeing(_Reader):
         try:
             await super()._wait(func_name)
         except BaseException as error:
-            self.told.telling.end(StreamEnd.RAISED, error)
+            self.tee.telling.end(StreamEnd.RAISED, error)
             raise
 
     def _tell_end(self) -> None:
-        if not self.told.busy and self.at_eof():
-            self.told.telling.end(StreamEnd.FINISHED)
+        if not self.tee.busy and self.at_eof():
+            self.tee.telling.end(StreamEnd.FINISHED)
 
     def feed_eof(self) -> None:
         super().feed_eof()
@@ -304,11 +315,11 @@ class _Teeing(_Reader):
 
     def set_exception(self, exc: Any, *args: Any) -> None:
         left = type(exc).__name__ == "ClientConnectionError" and str(exc) == "Connection closed"
-        self.told.telling.end(StreamEnd.ABANDONED if left else StreamEnd.RAISED, None if left else exc)
+        self.tee.telling.end(StreamEnd.ABANDONED if left else StreamEnd.RAISED, None if left else exc)
         super().set_exception(exc, *args)
 
     def __del__(self) -> None:
-        self.told.telling.end(StreamEnd.ABANDONED)
+        self.tee.telling.end(StreamEnd.ABANDONED)
 
 
 class _Recorded(_Reader):

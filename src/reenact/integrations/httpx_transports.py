@@ -62,7 +62,7 @@ def _body(library: ByteStreams, request: Any) -> bytes | None:
 
 def _telling(passage: Passage, response: Any) -> _Decoded:
     pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw]
-    headers = plain_http.headers(pairs, response.status_code, response.reason_phrase, decoded=True)
+    headers = plain_http.reply_headers(pairs, response.status_code, response.reason_phrase, decoded=True)
     telling = Telling(passage, response.status_code, headers, whole=plain_http.reads_whole())
     return _Decoded(telling, decoder_for(response.headers))
 

@@ -25,6 +25,7 @@ from reenact.pipeline.hook import injected
 from reenact.pipeline.parentage import bound_to_us
 from reenact.stores.directory import DirectoryStore
 from reenact.values.run import Run
+from reenact.values.settings import SHELL_VARIABLES, shell_variables
 
 if TYPE_CHECKING:
     from reenact.export.post import Standing
@@ -135,8 +136,10 @@ def _kit(
     variables = _redaction(guard) | (_endpoint(collector, say) if collector is not None else {})
     loaded = stack.enter_context(owning(store, recording))
     proves = stack.enter_context(run_proof.handed_on(recording, say))
+    environ = {"PYTHONHASHSEED": _hash_seed(), **os.environ}
     environ = injected(
-        {"PYTHONHASHSEED": _hash_seed(), **os.environ},
+        environ,
+        **{SHELL_VARIABLES: shell_variables(environ)},
         REENACT_RECORD="1",
         REENACT_RECORDING=recording,
         REENACT_STORE=str(store.folder),

@@ -49,6 +49,7 @@ from reenact.values import typed
 from reenact.values.call import Call, ExceptionRecord, Outcome
 from reenact.values.json import Json, compact
 from reenact.values.run import FAILURES, SESSION, TENANT, USER
+from reenact.values.settings import set_by_command
 from reenact.values.terminal import tell
 from reenact.version import VERSION
 
@@ -175,7 +176,7 @@ class Recording:
         processor = RedactionSpanProcessor(self.journal, self.engine, own=True)
         self.provider = pipe.provider(described, processor)
         self._spans = CallSpans(self.journal, self.engine)
-        self._setup, self._environ = setup, environ
+        self._setup, self._environ, self._by_command = setup, environ, set_by_command(environ)
         self._error: ExceptionRecord | None = None
         self._has_started = self._has_stopped = False
         self._suppressed, self._unrecorded, self._failures = door.suppressed(), door.unrecorded(), failures()
@@ -273,7 +274,11 @@ class Recording:
         engine = self.engine
         if not self._around:  # read once: a service opens many runs
             around = surroundings.surroundings(
-                lambda _, value: engine.token(KNOWN, value), names_a_secret, folder=self._folder, mask=self._umask
+                lambda _, value: engine.token(KNOWN, value),
+                names_a_secret,
+                folder=self._folder,
+                mask=self._umask,
+                by_command=self._by_command,
             )
             self._around = {
                 "reenact.entry": compact(self._entry()),

@@ -10,10 +10,10 @@ from typing import Final
 from reenact.boundary.reading import shape_of
 from reenact.find.sources import RunSource
 from reenact.pipeline.hook import HOOK
-from reenact.redact.known_secrets import names_a_secret
 from reenact.values.json import parsed_or_none
+from reenact.values.known_secrets import names_a_secret
 from reenact.values.lenient import as_list, as_object, as_text
-from reenact.values.redaction_marks import TOKEN
+from reenact.values.redaction_marks import MARK, TOKEN
 from reenact.values.run import READ_VARIABLES, Run
 from reenact.values.settings import digests, is_locale, is_seed, is_zone_name, is_zone_rule, steers
 
@@ -29,13 +29,21 @@ def unset_ones(source: RunSource) -> dict[str, str]:
     the locale.
     """
     recorded = _recorded(source.run)
+    if source.starts:
+        recorded |= _set_by_command(source.run)
     variables = {name: value for name, value in recorded.items() if not steers(name) and _is_taken(source, name, value)}
     return dict.fromkeys(_credentials(source.run), _INERT) | variables
 
 
 def set_always(recording: RunSource) -> dict[str, str]:
-    """Give the recorded order of sets and the recorded time zone, which a replay sets whatever is set here."""
+    """Give what a replay sets whatever is set here: the order of sets, the time zone, what the recorded command set.
+
+    A secret that the command set is but a token, and gives way to the one that is set here.
+    """
     settings: dict[str, str] = {}
+    if recording.starts:
+        by_command = _set_by_command(recording.run)
+        settings |= {name: value for name, value in by_command.items() if not steers(name) and MARK not in value}
     seed = as_text(recording.run.surroundings.get("hash_seed"))
     if is_seed(seed):
         settings["PYTHONHASHSEED"] = seed
@@ -117,7 +125,15 @@ def _left_out(recording: RunSource, environ: Mapping[str, str]) -> list[str]:
 
 
 def _recorded(run: Run) -> dict[str, str]:
-    variables = as_object(run.surroundings.get("environment"))
+    return _variables(run, "environment")
+
+
+def _set_by_command(run: Run) -> dict[str, str]:
+    return _variables(run, "set_by_command")
+
+
+def _variables(run: Run, key: str) -> dict[str, str]:
+    variables = as_object(run.surroundings.get(key))
     return {name: value for name, value in variables.items() if isinstance(value, str) and "\0" not in value and name}
 
 

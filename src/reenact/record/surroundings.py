@@ -58,10 +58,12 @@ def surroundings(
     *,
     folder: str | None = None,
     mask: str | None = None,
+    by_command: Mapping[str, str] | None = None,
 ) -> dict[str, Json]:
     """Say what the program ran in. `token` stands for the value of a variable that holds a secret.
 
     `folder` and `mask` (of new files' modes) are those that it was started with, if it may have changed them since.
+    `by_command` are the variables that the command which started it had set.
     """
     return {
         "python": platform.python_version(),
@@ -71,6 +73,7 @@ def surroundings(
         "commit": commit(Path(working_folder() if folder is None else folder)),
         "build": os.environ.get("REENACT_BUILD"),
         "environment": _environment(os.environ, token, names_a_secret),
+        **({"set_by_command": _tokens(by_command, token, names_a_secret)} if by_command else {}),
         "steering": dict[str, Json](digests(os.environ, _HOOK)),
         "hash_seed": os.environ.get("PYTHONHASHSEED", "random"),
         "umask": mask,
@@ -107,6 +110,12 @@ def _zone(file: Path) -> dict[str, Json]:
         return {"name": "UTC", "rule": "UTC0"}
     rule = lines[-2].decode("ascii", "replace") if len(lines) == 3 else ""
     return {"name": name or None, "rule": rule or None}
+
+
+def _tokens(
+    variables: Mapping[str, str], token: Callable[[str, str], str], names_a_secret: Callable[[str], bool]
+) -> dict[str, Json]:
+    return {name: token(name, value) if names_a_secret(name) else value for name, value in variables.items()}
 
 
 def _environment(

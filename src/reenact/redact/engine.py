@@ -15,15 +15,15 @@ from typing import Any, Final, cast
 
 from reenact.redact import decode
 from reenact.redact.fields import is_sensitive
-from reenact.redact.known_secrets import credentials_in, looks_secret, names_a_secret
 from reenact.redact.plan import KNOWN, UNSCANNED, WHOLE, Place
 from reenact.redact.split_secrets import scrubbed
 from reenact.redact.text_redactor import ANYWHERE, IN_CONTEXT, LONG, OPENS, Leaves, Work, remember
 from reenact.redact.tokens import mask
 from reenact.redact.whole_document_scan import BETWEEN
-from reenact.values import alarms
+from reenact.values import alarms, known_secrets
 from reenact.values.evidence import chunk_from_json, chunk_to_json
 from reenact.values.json import compact, parsed_or_none
+from reenact.values.known_secrets import credentials_in, looks_secret, names_a_secret
 from reenact.values.pieces import bytes_of, with_bytes
 
 __all__ = ["KNOWN", "Engine", "credentials_in", "looks_secret", "names_a_secret"]
@@ -120,6 +120,8 @@ class Engine(Leaves):
 
     def attributes(self, attributes: Mapping[str, Any]) -> dict[str, Any]:  # noqa: C901, PLR0912 - the hot path
         """Scrub every string of a span's attributes, keys and nested values included. Never raises."""
+        if known_secrets.are_known():
+            attributes = {key: _without_secrets(value) for key, value in attributes.items()}
         if not self._fast:
             return self._placed(attributes)
         if not attributes.keys() <= self._keys:
@@ -240,6 +242,7 @@ class Engine(Leaves):
         return value if new == spelled else new
 
     def _bytes(self, value: bytes, place: Place) -> bytes:
+        value = known_secrets.bytes_without_secrets(value)
         try:
             work = Work(len(value), place)
             new = self._bytes_in(value, 0, work)
@@ -269,6 +272,7 @@ class Engine(Leaves):
 
     def pieces(self, pieces: Sequence[bytes], *, place: Place = _STREAM) -> list[bytes]:
         """Scrub the pieces of a stream as one text; without a secret they stay as they are, to the byte."""
+        pieces = [known_secrets.bytes_without_secrets(each) for each in pieces]
         try:
             work = Work(sum(map(len, pieces)), place)
             new = scrubbed(pieces, self._means(0, work))
@@ -284,6 +288,14 @@ class Engine(Leaves):
 
 def _fail(text: str, depth: int, work: Work) -> str:  # noqa: ARG001 - a way to redact that never does
     raise RecursionError
+
+
+def _without_secrets(value: Any) -> Any:
+    if isinstance(value, str):
+        return known_secrets.without_secrets(value)
+    if isinstance(value, tuple | list):
+        return [_without_secrets(each) for each in cast("Sequence[Any]", value)]
+    return value
 
 
 def _whole_of(value: object) -> str:

@@ -20,11 +20,11 @@ from reenact.disk import private
 from reenact.errors import InputError
 from reenact.redact import keys, policy
 from reenact.redact.keys import Key
-from reenact.redact.known_secrets import credentials_in
 from reenact.redact.plan import DEFAULT, WHOLE, Plan
 from reenact.redact.policy import Policy
 from reenact.redact.tokens import mask
 from reenact.stores.directory import locate
+from reenact.values.known_secrets import credentials_in
 from reenact.values.run import Run
 
 if TYPE_CHECKING:  # who asks what is in force does not always redact

@@ -17,7 +17,6 @@ from reenact.redact import decode
 from reenact.redact.conversation_cache import CachedEdit, Heads, PriorKnowledge
 from reenact.redact.documents import Looks, Undecided, applied, hits, walk
 from reenact.redact.fields import BYTES_KEYS, COUNTS, OPAQUE_KEYS, SENSITIVE_KEYS, TOKEN
-from reenact.redact.known_secrets import looks_secret
 from reenact.redact.names import finder
 from reenact.redact.octets import Octets
 from reenact.redact.payloads import ADDRESSES, says_something, whole_address
@@ -27,6 +26,7 @@ from reenact.redact.split_secrets import Means, edits_of, is_stream
 from reenact.redact.tokens import Tokens, mask
 from reenact.redact.whole_document_scan import BETWEEN, DocumentTexts, Glance, found_in, marks_of, places_of
 from reenact.values import alarms, locks
+from reenact.values.known_secrets import looks_secret
 
 _REMEMBERED: Final = 100_000
 _REMEMBERED_CHARACTERS: Final = 8 << 20

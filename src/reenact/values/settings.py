@@ -7,6 +7,7 @@ takes only values of a few closed types, without which the same program does not
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import os
 import re
@@ -125,6 +126,43 @@ def digests(environ: Mapping[str, str], without: str) -> dict[str, str]:
             spelled = os.pathsep.join(parts).encode("utf-8", "surrogateescape")
             digests_by_name[name] = hashlib.sha256(spelled).hexdigest()[:12]
     return digests_by_name
+
+
+SHELL_VARIABLES: Final = "REENACT_SHELL_VARIABLES"
+"""Holds digests of the variables that `reenact run` was started with."""
+_OF_SHELLS: Final = frozenset({"_", "SHLVL", "PWD", "OLDPWD"})
+_DIGEST_SIZE, _MOST_SET, _LONGEST_SET = 6, 100, 4096
+
+
+def shell_variables(environ: Mapping[str, str]) -> str:
+    """Name the variables of a shell, with their values, by digests: what a command sets is told from them."""
+    return base64.b64encode(b"".join(sorted(map(_digest, environ.items())))).decode()
+
+
+def set_by_command(environ: Mapping[str, str]) -> dict[str, str]:
+    """Pick the variables that a command of `reenact run` set before it started the program: `env`, a script, a wrapper.
+
+    Left out are those that steer a loader or a shell, and the recorder's own.
+    """
+    try:
+        data = base64.b64decode(environ.get(SHELL_VARIABLES, ""), validate=True)
+    except ValueError:
+        return {}
+    known = {data[at : at + _DIGEST_SIZE] for at in range(0, len(data), _DIGEST_SIZE)}
+    if not known:
+        return {}
+    names = [
+        name
+        for name, value in environ.items()
+        if not (steers(name) or name in _OF_SHELLS or name.startswith(("REENACT_", "OTEL_")))
+        and len(value) <= _LONGEST_SET
+        and _digest((name, value)) not in known
+    ]
+    return {name: environ[name] for name in names[:_MOST_SET]}
+
+
+def _digest(variable: tuple[str, str]) -> bytes:
+    return hashlib.blake2b("=".join(variable).encode("utf-8", "surrogateescape"), digest_size=_DIGEST_SIZE).digest()
 
 
 def is_seed(text: str) -> bool:
