@@ -32,6 +32,7 @@ _NUMBER: Final = re.compile(
 _MOST_LINES: Final = 2000
 """Lines of a stream that are looked for in another order."""
 _STREAMS: Final = ("stdout", "stderr")
+_NOT_KEPT: Final = "(a line that was not kept)"
 UNSTABLE: Final = "values that differ from replay to replay"
 
 
@@ -203,10 +204,33 @@ def _beyond(pair: _Pair, least: int, findings: _Found) -> tuple[Line | None, Lin
             None
         )
         return None
+    if (lines_beyond := _first_later(pair)) is not None:
+        return lines_beyond
     sizes = [
         Line(least + 1, f"({each.size} characters, of which the rest is another)") for each in (pair.left, pair.right)
     ]
     return sizes[0], sizes[1]
+
+
+def _first_later(pair: _Pair) -> tuple[Line | None, Line | None] | None:
+    """Find the first line behind the text that was kept whose digest is another; None where none is known to be."""
+    left, right = pair.left.later, pair.right.later
+    if left is None or right is None:
+        return None
+    ends = left.number + len(left.digests), right.number + len(right.digests)
+    for number in range(max(left.number, right.number), max(ends)):
+        if left.digest(number) == right.digest(number):
+            continue
+        texts = left.text(number), right.text(number)
+        one, other = (None if text is None else Line(number, text) for text in texts)
+        if one is not None and other is not None and _alike(one, other, pair) is not None:
+            continue
+        lines_there = [
+            Line(number, _NOT_KEPT if text is None else text) if number < end else None
+            for text, end in zip(texts, ends, strict=True)
+        ]
+        return lines_there[0], lines_there[1]
+    return None
 
 
 def _first_difference(

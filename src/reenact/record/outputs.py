@@ -9,6 +9,7 @@ they are written down, and a digest is that of the redacted text.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import os
 import sys
@@ -30,6 +31,10 @@ from reenact.values.run import OUTPUT, PRINTED_INSIDE
 
 _KEPT: Final = 64 << 10
 """Characters of one stream that are written down."""
+_MOST_DIGESTS: Final = 20_000
+"""Lines behind them of which a digest is."""
+_LAST: Final = 2048
+"""Characters of the last of these that are written down as well."""
 _HEARD: Final = 1 << 20
 """Characters of one stream that are kept until the end of its run; of what comes behind them the digest is told."""
 _MOST_PIECES: Final = 20_000
@@ -232,7 +237,21 @@ def _short(clean: list[Json], texts: list[str]) -> dict[str, Json]:
         short_pieces.append([*shortened, numbers.setdefault(form, len(numbers))] if form else shortened)
         left -= len(text)
     entry: dict[str, Json] = {"pieces": short_pieces, "names": [*numbers]}
-    return entry if left >= 0 else {**entry, "cut": True}
+    return entry if left >= 0 else {**entry, "cut": True, "later": _later("".join(texts))}
+
+
+def _later(text: str) -> dict[str, Json]:
+    """Give what is kept of the lines behind the pieces, from that in which they end on: digests, the last texts."""
+    from reenact.values.output import line_digest  # most programs print less
+
+    lines = text[text.rfind("\n", 0, _KEPT) + 1 :].split("\n")
+    digests = b"".join(line_digest(line) for line in lines[:_MOST_DIGESTS])
+    end = text[max(text.find("\n", -_LAST) + 1, 0) :] if len(lines) <= _MOST_DIGESTS else ""
+    return {
+        "from": text.count("\n", 0, _KEPT) + 1,
+        "digests": base64.b64encode(digests).decode(),
+        "last": end if len(end) < _LAST else "",
+    }
 
 
 def _ordered(parts: list[_Part]) -> list[Json]:

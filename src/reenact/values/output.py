@@ -5,6 +5,8 @@ Each process, and each unit of work, tells its own part on what stands for it in
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -25,6 +27,32 @@ class Piece:
     form: str = ""
 
 
+DIGEST_SIZE: Final = 3
+"""Bytes of the digest of one line: it tells which of two texts' lines differ, not whether any does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Later:
+    """What is known of the lines of a stream behind its pieces."""
+
+    number: int
+    """That of the first of them, counted from 1."""
+    digests: tuple[bytes, ...]
+    """Of each line, to a bound."""
+    last: tuple[str, ...] = ()
+    """The texts of the last of these lines."""
+
+    def digest(self, number: int) -> bytes | None:
+        """Give the digest of a line; None where there is no such line, or it is not known."""
+        at = number - self.number
+        return self.digests[at] if 0 <= at < len(self.digests) else None
+
+    def text(self, number: int) -> str | None:
+        """Give the text of a line, where it is known."""
+        at = number - self.number - len(self.digests) + len(self.last)
+        return self.last[at] if 0 <= at < len(self.last) else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
     """What came to one standard stream."""
@@ -38,6 +66,8 @@ class Stream:
     """The digest of what came behind that."""
     is_cut: bool = False
     """There is more than the pieces hold."""
+    later: Later | None = None
+    """What is known of that; None where nothing is."""
     is_terminal: bool = False
     redacted: int = 0
     """How many values were replaced in it."""
@@ -164,10 +194,29 @@ def _stream(fields: Mapping[str, Json]) -> Stream:
         digest=as_text(fields.get("digest")),
         rest=as_text(as_object(fields.get("rest")).get("digest")),
         is_cut=fields.get("cut") is True,
+        later=_later(as_object(fields.get("later"))),
         is_terminal=fields.get("terminal") is True,
         redacted=as_count(fields.get("redacted")) or 0,
         lost=as_text(fields.get("lost")),
     )
+
+
+def line_digest(line: str) -> bytes:
+    """Make the digest of a line."""
+    return hashlib.blake2b(line.encode("utf-8", "surrogatepass"), digest_size=DIGEST_SIZE).digest()
+
+
+def _later(fields: Mapping[str, Json]) -> Later | None:
+    number = as_count(fields.get("from"))
+    if not number:
+        return None
+    try:
+        data = base64.b64decode(as_text(fields.get("digests")), validate=True)
+    except ValueError:
+        return None
+    digests = tuple(data[at : at + DIGEST_SIZE] for at in range(0, len(data), DIGEST_SIZE))
+    last = as_text(fields.get("last"))
+    return Later(number=number, digests=digests, last=tuple(last.split("\n")) if last else ())
 
 
 def _piece(items: list[Json], names: list[str]) -> Piece:
