@@ -74,6 +74,8 @@ def test_a_replay_reads_what_the_recording_read(desk: Desk, level: str) -> None:
     for name in ("prompt.txt", "settings.json"):
         assert f"reenact: {name} is not what the recorded run read: a sealed replay reads that" in done.stderr
     assert (desk.folder / "prompt.txt").read_text() == "good morning {name}"
+    told = json.loads(desk.reenact("replay", "last", "--json", environ=environ).stdout)["unlike"]
+    assert sorted((each["path"], each["put_back"]) for each in told) == [("prompt.txt", True), ("settings.json", True)]
     present = desk.reenact("replay", "last", "--reads", "present", environ=environ)
     assert present.returncode == 1
     assert 'recorded "hello nobody", replay "good morning Ann"' in present.stderr
@@ -237,3 +239,30 @@ def test_a_file_that_native_code_wrote_over_is_named(desk: Desk) -> None:
     assert "replayable: partial" in live.stderr
     assert "stock.parquet as it was before: native code or another program wrote over it" in live.stderr
     assert "beside.txt" not in live.stderr
+
+
+PRINTED = """
+import time
+import pyarrow
+import reenact
+
+@reenact.tool
+def fetch():
+    return 3
+
+for number in range(4):
+    print(number, fetch(), flush=True)
+    time.sleep(0.05)
+"""
+
+
+def test_a_file_that_the_output_is_led_to_is_none_that_native_code_wrote(desk: Desk) -> None:
+    pytest.importorskip("pyarrow")
+    desk.write("agent.py", PRINTED)
+    for name in ("out.txt", "tee.txt"):
+        desk.write(name, "of the last time")
+    run = f"{PYTHON} -m reenact run -- {PYTHON} agent.py"
+    for line in (f"{run} >> out.txt", f"{run} | tee -a tee.txt"):
+        assert "replayable: exact" in desk.run(["sh", "-c", line]).stderr
+    assert "3 3" in (desk.folder / "out.txt").read_text()
+    assert "3 3" in (desk.folder / "tee.txt").read_text()

@@ -53,8 +53,8 @@ class Begin:
     """How a world begins."""
 
     entries: tuple[dict[str, Json], ...] = ()
-    unlike: tuple[str, ...] = ()
-    """What is not as it was and cannot be made so, each with the reason."""
+    unlike: tuple[dict[str, Json], ...] = ()
+    """The files that are not as they were, as `ReplayResult.unlike` has them."""
 
     def made(self, change: Changed) -> bool:
         """Tell whether a change of the copy is the beginning: what was put back there, or taken away for it."""
@@ -78,7 +78,7 @@ def begin(recording: RunSource, cwd: Path, reads: Reads | None = None) -> Begin:
     # What a recording cached of our own modules is none of the program's, and a replay would compile them each time.
     gone = (path for path in paths if _is_path(path) and not is_in_package(path))
     entries: list[dict[str, Json]] = [{"path": path, "kind": "absent"} for path in gone]
-    unlike: list[str] = []
+    unlike: list[dict[str, Json]] = []
     for file in (*writes.files.values(), *writes.caches.values()):
         path = moved(file.path, writes, cwd)
         if not _is_path(path):
@@ -88,26 +88,28 @@ def begin(recording: RunSource, cwd: Path, reads: Reads | None = None) -> Begin:
             entries.append(entry)
         elif file.before is not None and file.before.get("read") is True and _differs(path, file.before):
             why = as_text(file.before.get("lost")) or "it was not kept"
-            unlike.append(f"{writes.named(file.path)} is not what it was when the run began, and was not kept: {why}")
+            line = f"is not what it was when the run began, and was not kept: {why}"
+            unlike.append({"path": writes.named(file.path), "line": line, "put_back": False})
     noted = {*writes.files, *absent}
     files_read = [file for path, file in _with_start(writes.reads, recording).items() if path not in noted]
-    put_back, lines = _of_reads(files_read, writes, cwd, reads or Reads.RECORDED)
+    put_back, others = _of_reads(files_read, writes, cwd, reads or Reads.RECORDED)
     if put_back and reads is None and is_bisecting(cwd):
-        put_back, lines = _of_reads(files_read, writes, cwd, Reads.PRESENT)
-    return Begin(entries=(*entries, *put_back), unlike=(*unlike, *lines))
+        put_back, others = _of_reads(files_read, writes, cwd, Reads.PRESENT)
+    return Begin(entries=(*entries, *put_back), unlike=(*unlike, *others))
 
 
 def _of_reads(
     files: Sequence[WrittenFile], writes: FileWrites, cwd: Path, reads: Reads
-) -> tuple[list[dict[str, Json]], list[str]]:
+) -> tuple[list[dict[str, Json]], list[dict[str, Json]]]:
     """Give how files that were only read are put back, and what is said of those that are others now."""
     entries: list[dict[str, Json]] = []
-    lines: list[str] = []
+    unlike: list[dict[str, Json]] = []
     for file in files:
         entry, line = _entry_of_read(file, moved(file.path, writes, cwd), reads)
         entries += [entry] if entry is not None else []
-        lines += [f"{writes.named(file.path)} {line}"] if line else []
-    return entries, lines
+        if line:
+            unlike.append({"path": writes.named(file.path), "line": line, "put_back": entry is not None})
+    return entries, unlike
 
 
 def _entry_of_read(file: WrittenFile, path: str, reads: Reads) -> tuple[dict[str, Json] | None, str]:

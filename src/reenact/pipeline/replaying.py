@@ -325,8 +325,8 @@ def _begin(recording: RunSource, cwd: Path, policy: Policy, *, tells: bool) -> r
     if not policy.writes.copies:
         return replay_files.Begin()
     begun = replay_files.begin(recording, cwd, policy.reads)
-    for line in begun.unlike if tells else ():
-        tell(line)
+    for each in begun.unlike if tells else ():
+        tell(f"{each['path']} {each['line']}")
     return begun
 
 
@@ -334,7 +334,8 @@ def _with_copy(
     result: ReplayResult, world: _World, runs: Sequence[Run], entries: Sequence[Mapping[str, Json]]
 ) -> ReplayResult:
     """Add what the world was, and what was found in the copy of it."""
-    result = replace(result, level=world.level, levels_refused=without(world.refusals, world.level))
+    refusals = without(world.refusals, world.level)
+    result = replace(result, level=world.level, levels_refused=refusals, unlike=[*world.begin.unlike])
     if world.changed is None:
         return result
     notes = [note for run in runs if (note := writes_of(run)) is not None]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 from reenact.values import alarms
@@ -62,6 +63,7 @@ class Listing:
         """List the files that stood there before, are others now, and are not among `noted_paths`.
 
         None where no native code is loaded that may have done that: another program is at work in the same folder.
+        Nor is one named that this program's output is led to (`> out.txt`), or that another program has open (`tee`).
         """
         if not self._folder:
             return []
@@ -76,8 +78,10 @@ class Listing:
             return []
         from reenact.boundary import native_libraries  # most programs write over no file, or by Python
 
-        changed = changed[:_MOST_TOLD] if native_libraries.are_loaded() else []
-        return [path for path in changed if not _is_below(path, noted_paths)]
+        if not native_libraries.are_loaded():
+            return []
+        others_have = _open_elsewhere()
+        return [path for path in changed if path not in others_have and not _is_below(path, noted_paths)][:_MOST_TOLD]
 
     def _names(self) -> Iterator[tuple[str, int]]:
         """Give every path below the folder with the time of its last change, 0 of what is no file; folders come first.
@@ -103,6 +107,26 @@ class Listing:
 
 class _TooManyError(Exception):
     """There is more than is listed."""
+
+
+def _open_elsewhere() -> set[str]:
+    """Give the paths that are open as a standard stream of this process, or in a process that it did not start."""
+    open_paths: set[str] = set()
+    own = str(os.getpid())
+    for process in filter(str.isdigit, os.listdir("/proc") if os.path.isdir("/proc") else ()):  # noqa: PTH112, PTH208 - at the end of every recording
+        with suppress(OSError, ValueError):
+            names = ["0", "1", "2"] if process == own else _foreign(process, own)
+            for name in names:
+                with suppress(OSError):  # closed meanwhile
+                    open_paths.add(os.readlink(f"/proc/{process}/fd/{name}"))  # noqa: PTH115 - as above
+    return open_paths
+
+
+def _foreign(process: str, own: str) -> list[str]:
+    """List the descriptors of a process, of a child of this one none. Raises `OSError` where it is another user's."""
+    with open(f"/proc/{process}/stat", encoding="ascii", errors="replace") as file:  # noqa: PTH123 - as above
+        parent = file.read().rpartition(")")[2].split()[1]
+    return [] if parent == own else os.listdir(f"/proc/{process}/fd")  # noqa: PTH208 - as above
 
 
 def _is_below(path: str, folders: frozenset[str] | dict[str, int]) -> bool:

@@ -128,6 +128,9 @@ class ReplayResult:
     """Native code that the program used where no kernel kept it in: `what`, perhaps `where`."""
     unwitnessed: list[str] = field(default_factory=list[str])
     """Files that changed in the copy and that no note names: native code wrote them, or a child that is no Python."""
+    unlike: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
+    """Files that were not as the recorded run had found them when the replay began: `path`, `line` (what is said of
+    it), `put_back` (the world had the recorded one)."""
     by_tools: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """Files that tools wrote which ran since they were named (`--tool-live`), by tool. No recording holds any."""
     world: dict[str, str] = field(default_factory=dict[str, str])
