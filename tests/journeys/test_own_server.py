@@ -113,6 +113,41 @@ if __name__ == "__main__":
 """
 
 
+PORTS = """
+import asyncio, http.server, socket, threading, urllib.request
+import reenact
+
+@reenact.tool
+def note(address):
+    return len(address)
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+address = f"http://127.0.0.1:{server.server_port}/agent.py"
+print(address, note(address), len(urllib.request.urlopen(address).read()))
+server.shutdown()
+
+async def main():
+    listener = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
+    port = listener.sockets[0].getsockname()[1]
+    print(port, note(f"port {port}"))
+    listener.close()
+
+asyncio.run(main())
+with socket.create_server(("", 0)) as listener:
+    print(note(str(listener.getsockname())))
+"""
+
+
+def test_a_port_that_the_kernel_chose_is_the_same_in_a_replay(desk: Desk) -> None:
+    desk.write("agent.py", PORTS)
+    live = desk.reenact("run", "--", "python", "agent.py")
+    assert "replayable: exact" in live.stderr
+    again = desk.reenact("replay", "last")
+    assert (again.returncode, again.stdout) == (0, live.stdout), again.stderr
+    assert "same: 3 tool calls answered" in again.stderr
+
+
 @pytest.mark.parametrize(("code", "module"), [(FLASK, "flask"), (STARLETTE, "starlette")], ids=["wsgi", "asgi"])
 def test_a_script_that_asks_its_own_application_by_a_test_client_is_one_run(desk: Desk, code: str, module: str) -> None:
     pytest.importorskip(module)

@@ -1,4 +1,4 @@
-"""Chance, as the agent's own code throws it: the system's bytes, uuids, `random`, numpy's generators.
+"""Chance, as the agent's own code throws it: the system's bytes, uuids, `random`, numpy's generators, free ports.
 
 *The system's bytes* are taped as they are: `os.urandom`, and through it `secrets`, `SystemRandom`, `uuid4`, and the
 entropy of numpy's generators that were given no seed. What such a library makes of them it makes again. A
@@ -33,6 +33,7 @@ from typing import Any, Final, cast
 from reenact.boundary import flows, lanes, place, tape
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.inbound import LANE
+from reenact.boundary.own_code import is_own_code
 from reenact.boundary.tape import SHARED, STREAMS, UNKNOWN, Sites, Source
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values.json import Json
@@ -73,6 +74,7 @@ UUID1 = Source(name="uuid.uuid1", spell=_spell_uuid, read=_read_uuid, flows=True
 UUID4 = Source(name="uuid.uuid4", spell=_spell_uuid, read=_read_uuid, flows=True)
 TEMPORARY = Source(name="tempfile", spell=str, read=str)
 """The part of a temporary file's name that is thrown, where the agent's own code asks `tempfile` for one."""
+PORT = Source(name="socket.bind", spell=int, read=lambda value: int(str(value)))
 NODE = Source(name="uuid.getnode", spell=hex, read=lambda value: int(str(value), 16))
 """The machine's number: a sealed world has no network device, and Python throws one there."""
 RANDOM = Source(name="random", spell=_spell_bytes, read=_read_bytes)
@@ -404,6 +406,50 @@ def _getnode(original: Callable[[], int]) -> Callable[[], int]:
     return getnode
 
 
+def _binding(original: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+    """Tape the port that the kernel chooses. A replay asks for the recorded one; where it is taken, for any."""
+    sites = Sites(PORT)
+
+    @wraps(original)
+    def bind(self: Any, address: Any, /) -> None:
+        site = sites.of(_own_frame(_getframe(1))) if _lets_choose(address) else None
+        if site is None:
+            original(self, address)
+            return
+        chosen: list[int] = []
+
+        def choose() -> int:
+            original(self, address)
+            chosen.append(self.getsockname()[1])
+            return chosen[0]
+
+        port = tape.draw(site, choose)
+        if chosen:
+            return
+        try:
+            original(self, (address[0], port, *address[2:]))
+        except OSError:
+            original(self, address)
+
+    return bind
+
+
+def _lets_choose(address: object) -> bool:
+    fields = [*cast("tuple[object, ...]", address)] if isinstance(address, tuple) else []
+    return len(fields) in {2, 4} and type(fields[1]) is int and fields[1] == 0
+
+
+def _own_frame(frame: FrameType | None) -> FrameType | None:
+    """Find the agent's own code that lets a library bind."""
+    try:
+        while frame is not None and not is_own_code(frame.f_code, frame.f_globals):
+            frame = frame.f_back
+    except Exception:
+        forgive("chance.own_frame")
+        return None
+    return frame
+
+
 def _new_uuid() -> uuid.UUID:
     return uuid.UUID(bytes=_urandom(16), version=4)
 
@@ -437,6 +483,7 @@ def _install(patches: PatchSet) -> None:
     replace(uuid, "uuid4", _uuid4)
     replace(uuid, "getnode", _getnode)
     tape.rebind(patches, replaced)
+    patches.when_imported("socket", lambda module: patches.replace(module.socket, "bind", _binding))
     patches.when_imported("tempfile", lambda module: _install_tempfile(patches, module))
     patches.when_imported("numpy.random", lambda module: _install_numpy(patches, module))
     patches.when_imported("uuid_utils", lambda module: _install_uuid_utils(patches, module))
