@@ -411,3 +411,49 @@ def test_a_temporary_name_comes_again_where_the_world_has_namespaces(desk: Desk)
         assert live.stdout in done.stderr
     elsewhere = desk.reenact("replay", "last", environ=desk.settings() | {"REENACT_ENFORCE": "landlock"})
     assert "unjudged: the temporary folder has another name in this world" in elsewhere.stderr
+
+
+ALARMS = """
+import signal, time
+import reenact
+
+class Late(BaseException):
+    pass
+
+@reenact.tool
+def work(seconds):
+    time.sleep(seconds)
+    return seconds
+
+rung = []
+
+def ring(number, frame):
+    rung.append(number)
+    raise Late
+
+signal.signal(signal.SIGALRM, ring)
+for seconds in (0.8, 0.1):
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    try:
+        print(work(seconds))
+    except Late:
+        print("late")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+ticks = []
+signal.signal(signal.SIGALRM, lambda number, frame: ticks.append(number))
+signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+print(work(0.5))
+signal.setitimer(signal.ITIMER_REAL, 0)
+print(len(rung), len(ticks) > 2)
+"""
+
+
+def test_an_alarm_that_rang_in_a_call_rings_again_before_its_answer(desk: Desk) -> None:
+    desk.write("agent.py", ALARMS)
+    live = desk.reenact("run", "--", "python", "agent.py")
+    assert live.stdout.split("\n") == ["late", "0.1", "0.5", "1 True", ""]
+    assert "replayable: exact" in live.stderr
+    again = desk.reenact("replay", "last")
+    assert (again.returncode, again.stdout) == (0, live.stdout), again.stderr
+    assert "same: 3 tool calls answered" in again.stderr

@@ -8,7 +8,9 @@ took are let go first. Where none is due nothing is waited for: a replay is no s
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any, Final
@@ -47,6 +49,23 @@ async def let_timers_of_trio_go_first(until: float) -> None:
         if not 0 <= due_s < left_s:  # what is overdue has been woken, and waits for its turn in the batch
             return
         await trio.sleep(min(due_s + _AFTER_S, left_s))
+
+
+def let_alarms_go_first(took_s: float) -> BaseException | None:
+    """Block until the alarms of `signal.setitimer` that are due within some seconds have rung.
+
+    Only the main thread hears them. Gives what a handler raised: then no more are waited for.
+    """
+    until = time.monotonic() + took_s
+    while threading.current_thread() is threading.main_thread():
+        left_s = signal.getitimer(signal.ITIMER_REAL)[0]
+        if not 0 < left_s < until - time.monotonic():
+            break
+        try:
+            time.sleep(left_s + _AFTER_S)
+        except BaseException as error:  # noqa: BLE001 - the agent's
+            return error
+    return None
 
 
 def in_next_turn(call: Callable[..., object], *args: object) -> None:

@@ -35,8 +35,9 @@ from enum import Enum
 from typing import Any
 
 from reenact.replay.activity import Activity, Patience
-from reenact.replay.pace import let_timers_go_first, let_timers_of_trio_go_first
+from reenact.replay.pace import let_alarms_go_first, let_timers_go_first, let_timers_of_trio_go_first
 from reenact.values import locks
+from reenact.values.call import Raised
 
 GRACE_S = 0.05
 """How long a lane that may be at work keeps others waiting at most."""
@@ -143,8 +144,18 @@ class Gate:
         """The number of the last release; None where there is none."""
         return max(self._expected, default=None)
 
-    def wait(self, order: int | None, lane: str) -> None:
-        """Block the calling thread until `order` is granted. Unknown orders are granted at once."""
+    def wait(self, order: int | None, lane: str, answer: object = None) -> None:
+        """Block the calling thread until `order` is granted, and until alarms rang before it.
+
+        Unknown orders are granted at once. Raises what the handler of an alarm does, unless `answer` says what the
+        recorded call raised.
+        """
+        error = let_alarms_go_first(self._took(order))
+        self._wait(order, lane)
+        if error is not None and not isinstance(answer, Raised):
+            raise error
+
+    def _wait(self, order: int | None, lane: str) -> None:
         with self._lock:
             self._admit(order)
             if self._pass(order, lane):

@@ -132,7 +132,7 @@ class ReplayPassage:
 
     def wait(self, order: int | None) -> None:
         """Block until the recorded release may happen."""
-        self._owner.gate_of(self._stub).wait(order, self._lane)
+        self._owner.gate_of(self._stub).wait(order, self._lane, self.answer)
         if self._killed is not None and isinstance(self.answer, Unfinished):
             self._owner.die(self._call, self._stub, *self._killed)
 
