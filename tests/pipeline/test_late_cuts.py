@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -161,3 +162,12 @@ def test_an_integration_that_waits_for_nothing_is_installed_at_once(patches: Pat
     made = Integration(name="now", libraries=("time",), install=done.append)
     late_cuts.install(Entry(made.outline(), lambda: made), patches)
     assert done == [patches]
+
+
+def test_a_module_is_cut_where_somebody_has_restored_the_import_hooks(
+    library: str, patches: Patches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = [each for each in sys.meta_path if not type(each).__module__.startswith("wrapt")]
+    monkeypatch.setattr(sys, "meta_path", others)
+    late_cuts.install(Cutting(library).entry, patches)
+    assert imported(library, "two").call() == "two, cut"

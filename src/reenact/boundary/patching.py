@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import wrapt
 
+_FINDER: Final[type[Any]] = sys.modules["wrapt.importer"].ImportHookFinder
 Make = Callable[[Any], Any]
 """Given the original, make what stands in its place."""
 
@@ -64,6 +65,8 @@ class Patches:
                 patch(imported)
 
         wrapt.register_post_import_hook(later, module)
+        if not any(isinstance(each, _FINDER) for each in sys.meta_path):  # pytest's `pytester` took it away
+            sys.meta_path.insert(0, _FINDER())
 
     def when_undone(self, undo: Callable[[], None]) -> None:
         """Call `undo` when this set is undone: for what is no attribute."""
