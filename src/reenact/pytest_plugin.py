@@ -109,7 +109,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
         raise pytest.fail.Exception(str(failure), pytrace=False) from None
     finally:
         for each in finishing:
-            item.user_properties += [(f"reenact.{name}", value) for name, value in each.told().items()]
+            item.user_properties += [(f"reenact.{name}", value) for name, value in each.properties().items()]
         del item.stash[_finishing]  # whoever runs the test again begins anew
     if isinstance(error, TestFailed):
         raise pytest.fail.Exception(str(error), pytrace=False) from None

@@ -30,7 +30,7 @@ def book(city: str) -> str:
 
 def node(name: str, work: Callable[[], object], *, bare: bool = False) -> object:
     """Run `work` as a node of a framework's."""
-    section = sections.begin("graphs", CallKind.CHAIN, name, given={"asked": name}, bare=bare)
+    section = sections.begin("graphs", CallKind.CHAIN, name, inputs={"asked": name}, bare=bare)
     with sections.inside(section):
         result = work()
     sections.end(section, {"told": str(result)})
@@ -117,7 +117,7 @@ def test_without_a_call_there_is_no_run(held: Held) -> None:
 def test_a_section_keeps_what_it_was_given_and_gave_within_bounds(held: Held) -> None:
     def work() -> None:
         node("small", lambda: book("Oslo"))
-        big = sections.begin("graphs", CallKind.AGENT, "big", given={"text": "x" * 100_000})
+        big = sections.begin("graphs", CallKind.AGENT, "big", inputs={"text": "x" * 100_000})
         with sections.inside(big):
             book("Bergen")
         sections.end(big, error=ValueError("sk-ant-api03-" + "a" * 93 + "AA"))

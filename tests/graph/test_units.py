@@ -36,7 +36,7 @@ def test_a_session_that_redaction_replaced_is_a_reason_and_a_value_that_a_progra
     (reason,) = verdict.reasons
     assert "cookie" in reason.lost
     assert 'attribute = "reenact.inbound"' in reason.fix
-    assert [(each.field, each.classes) for each in verdict.given] == [("request headers", {"cookie": 1})]
+    assert [(each.field, each.classes) for each in verdict.replaced_inputs] == [("request headers", {"cookie": 1})]
     assert judge(came_in(inbound={"headers": {"cookie": ["theme=dark"]}})).grade is Grade.EXACT
 
 

@@ -111,13 +111,13 @@ def test_the_span_of_a_varied_call_says_what_the_call_says(way: Perturbation) ->
                 continue
             _, outcome = interpret(node.span)
             if not each.renames:
-                assert outcome == node.outcome or isinstance(node.outcome, Unfinished), each.said
+                assert outcome == node.outcome or isinstance(node.outcome, Unfinished), each.description
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
 def test_smaller_forms_are_smaller_and_told_in_one_line(way: Perturbation) -> None:
     for each in variations(way, one_of_everything()):
-        assert each.said
-        assert "\n" not in each.said
+        assert each.description
+        assert "\n" not in each.description
         assert each.size > 0
         assert all(lesser.kind == each.kind and not lesser.smaller for lesser in each.smaller)

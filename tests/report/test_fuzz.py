@@ -19,7 +19,7 @@ NULL = Variation(
     path="result.last",
     before=207.09,
     after=None,
-    said="null",
+    description="null",
     edits=(Edit(node="n4"),),
 )
 FOUND = Discovery(
@@ -110,7 +110,7 @@ def test_a_fork_is_offered_where_a_fork_has_a_word_for_it() -> None:
 
 
 def test_what_a_stranger_wrote_moves_no_cursor() -> None:
-    hostile = replace(NULL, after="\x1b[2Jgone\u202e", said="a\nb")
+    hostile = replace(NULL, after="\x1b[2Jgone\u202e", description="a\nb")
     told = replace(
         TOLD, discoveries=(replace(FOUND, case=Case(number=1, variations=(hostile,)), what="x\x1b]0;t\x07\n"),)
     )

@@ -16,7 +16,7 @@ from reenact.vary.edits import applied
 
 
 def varied(*edits: Edit, renames: tuple[tuple[str, str], ...] = ()) -> Variation:
-    return Variation(kind="k", group=Group.TOOLS, call="c", said="s", edits=edits, renames=renames)
+    return Variation(kind="k", group=Group.TOOLS, call="c", description="s", edits=edits, renames=renames)
 
 
 def read_again(run: Run) -> Run:

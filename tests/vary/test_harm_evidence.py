@@ -40,7 +40,7 @@ def case(*variations: Variation) -> Case:
 
 
 def varied(**what: Any) -> Variation:
-    made = Variation(kind="null", group=Group.TOOLS, call="tool quote #4", node="n4", said="null")
+    made = Variation(kind="null", group=Group.TOOLS, call="tool quote #4", node="n4", description="null")
     return replace(made, **what)
 
 

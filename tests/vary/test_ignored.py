@@ -77,7 +77,7 @@ def test_calls_that_only_an_ignored_field_tells_apart_exchange_their_answers() -
     run = made.run()
     assert len(set(keys(run)[1:])) == 1
     assert IGNORED.of_run is not None
-    (exchanged,) = [each for each in IGNORED.of_run(run, Random(1)) if "exchanged" in each.said]
+    (exchanged,) = [each for each in IGNORED.of_run(run, Random(1)) if "exchanged" in each.description]
     says: list[Json] = [reply_body(node) for node in applied(run, [exchanged]).nodes[1:]]
     assert says == [reply_body(node) for node in reversed(run.nodes[1:])]
     assert exchanged.path == "request.user"

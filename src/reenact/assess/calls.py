@@ -55,7 +55,7 @@ class CallView:
     """The call's own, or the model call that asked for it."""
     wanted: ToolCall | None = None
     """What the model asked for, where the call has no span of its own."""
-    told: Message | None = None
+    answer: Message | None = None
     """The message that brought its result to a model."""
     wish: ToolCall | None = None
     """What a model asked for, where the call's own span kept no arguments or no result."""
@@ -79,7 +79,7 @@ class CallView:
         """Name it in a sentence; one without a span of its own by who asked for it."""
         if self.wanted is None:
             return f"{self.node.label} (by what the model was told and asked for)" if self.wish else self.node.label
-        ending = "and given its result" if self.told else "and not seen to be given it"
+        ending = "and given its result" if self.answer else "and not seen to be given it"
         return f"tool {self.name} (no span of its own; asked for by {self.node.label} {ending})"
 
     @property
@@ -122,7 +122,7 @@ class CallView:
     def result(self) -> Known:
         """What came of it, as plain JSON; absent where it raised."""
         if self.wanted is not None:
-            return _message_content(self.told) if self.told else Lost("no result of it was recorded")
+            return _message_content(self.answer) if self.answer else Lost("no result of it was recorded")
         match self.node.outcome:
             case Returned(payload=Value(json=value)):
                 return _read(plain(value)) if OURS not in self.node.span.attributes else plain(value)
@@ -137,7 +137,7 @@ class CallView:
             case Raised():
                 return ABSENT
             case _:
-                return _message_content(self.told) if self.told else Lost("no outcome of it was recorded")
+                return _message_content(self.answer) if self.answer else Lost("no outcome of it was recorded")
 
     def _body(self) -> Known:
         body = reply_body(self.node)
@@ -208,7 +208,7 @@ def call_views(run: Run, *, spanned: Iterable[str] = ()) -> tuple[CallView, ...]
     wanted = list(_wanted(calls))
     ours = any(OURS in node.span.attributes for node in run.nodes)
     known_tools = tools | frozenset(spanned)
-    spanless = [each for each in wanted if each.name not in known_tools and (each.told or not (ours or tools))]
+    spanless = [each for each in wanted if each.name not in known_tools and (each.answer or not (ours or tools))]
     if tools:
         spanless = [replace(each, doubt=_DOUBT) for each in spanless]
     by_id = {(each.node.id, each.wanted.id): each for each in wanted if each.wanted and each.wanted.id}
@@ -231,7 +231,7 @@ def _helped(each: CallView, by_id: Mapping[tuple[str, str], CallView]) -> CallVi
     wish = by_id.get((node.caused_by, node.tool_call_id))
     if wish is None or not (isinstance(each.arguments, Lost) or isinstance(node.outcome, Unfinished)):
         return each
-    return CallView(node=node, wish=wish.wanted, told=wish.told)
+    return CallView(node=node, wish=wish.wanted, answer=wish.answer)
 
 
 def _is_root(node: Node) -> bool:
@@ -254,7 +254,7 @@ def _wanted(calls: Iterable[CallView]) -> Iterator[CallView]:
             if part.id and part.id in met:
                 continue
             met.add(part.id)
-            yield CallView(node=each.node, wanted=part, told=results.get(part.id) if part.id else None, place=place)
+            yield CallView(node=each.node, wanted=part, answer=results.get(part.id) if part.id else None, place=place)
 
 
 def asked_unseen(each: CallView) -> bool:

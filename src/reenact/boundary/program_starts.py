@@ -87,7 +87,7 @@ class Child:
         self.pid, self.plain = 0, False
         self.descent = _hung(call.name)
         self.code: int | None = None
-        self.told = False
+        self.is_reported = False
         self.communicating = 0
         """`communicate` is at work, and tells what it read when it is done."""
         self.facts: dict[str, Json] = {}
@@ -119,19 +119,19 @@ class Child:
         if self.code is None:
             self.passage.wait(self.passage.end_order)
 
-    def exited(self, code: int, *, told: bool = True) -> None:
+    def exited(self, code: int, *, reported: bool = True) -> None:
         """Hear how it ended, as `Popen.returncode` has it. Raises a miss where it was given something else.
 
-        Where it is not `told` to the agent, `subprocess` tidied up after it, which happens at any time.
+        Where it is not `reported` to the agent, `subprocess` tidied up after it, which happens at any time.
         """
         with self._lock:
             if self.code is not None:
                 return
             self.code = code
             self.talk.is_left = True
-            self.told = told
+            self.is_reported = reported
             _RUNNING.pop(self.pid, None)
-            if told:
+            if reported:
                 self.passage.number_end()
             if self.stand_in is not None:
                 if self.stand_in.is_short():
@@ -145,7 +145,7 @@ class Child:
             if self.lent.take():
                 self.unheard.add(_HANDED_ON)
             self.settle()
-        if told:
+        if reported:
             self.check()
 
     def settle(self, _stream: str = "") -> None:
@@ -277,7 +277,7 @@ class Child:
         attributes: dict[str, Json] = {}
         if self.code is not None:
             attributes["process.exit.code"] = self.code
-        if not self.told:
+        if not self.is_reported:
             attributes[LEFT] = True
         if self.inherited:
             attributes[INHERITED] = [*sorted(self.inherited)]

@@ -62,7 +62,7 @@ class Section:
 
     __slots__ = (
         *("_generation", "_waiting", "_writer", "at", "attributes", "bare", "began_ns", "depth", "ended_ns"),
-        *("framework", "given", "kind", "name", "outcome", "parent", "root", "span_id", "trace_id"),
+        *("framework", "inputs", "kind", "name", "outcome", "parent", "root", "span_id", "trace_id"),
     )
 
     def __init__(self, framework: str, kind: CallKind, name: str, parent: Section | None, *, bare: bool) -> None:
@@ -71,7 +71,7 @@ class Section:
         self.at: Place | None = place.current()
         self.depth: int = parent.depth + 1 if parent is not None else 0
         self.attributes: dict[str, Json] = {}
-        self.given: Json = None
+        self.inputs: Json = None
         self.began_ns, self.ended_ns = _time_ns(), 0
         self.outcome: Outcome | None = None
         self.trace_id = self.root = self.span_id = 0
@@ -167,7 +167,7 @@ def begin(
     name: str,
     *,
     below: Section | None = None,
-    given: object = _NOTHING,
+    inputs: object = _NOTHING,
     attributes: Mapping[str, Json] | None = None,
     bare: bool = False,
 ) -> Section | None:
@@ -177,8 +177,8 @@ def begin(
             return None
         section = Section(framework, kind, name, below or current(), bare=bare)
         section.attributes |= attributes or {}
-        if given is not _NOTHING:
-            section.given = typed.encode(given)
+        if inputs is not _NOTHING:
+            section.inputs = typed.encode(inputs)
         if section.parent is not None:
             with _lock:
                 section.parent.hold(section)

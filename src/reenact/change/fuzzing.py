@@ -112,7 +112,7 @@ def fuzz(
         except KeyboardInterrupt:
             bench.stop()
             discoveries = hunt.as_found()
-        report = replace(hunt.told(recording, bench), keys=keys, discoveries=discoveries, stopped=stopped.by)
+        report = replace(hunt.report(recording, bench), keys=keys, discoveries=discoveries, stopped=stopped.by)
         return replace(report, runs=bench.runs, seconds=time.monotonic() - began)
 
 
@@ -187,7 +187,7 @@ class _Hunt:
             else:
                 self._discoveries[each.outcome] = replace(_lesser(earlier, each), seen=earlier.seen + 1)
 
-    def told(self, recording: RunSource, bench: Bench) -> Fuzzed:
+    def report(self, recording: RunSource, bench: Bench) -> Fuzzed:
         """Say what was tried."""
         settings, first = self._settings, next(iter(self._before.result.divergences), None)
         return Fuzzed(
@@ -329,8 +329,8 @@ def _keep(into: DirectoryStore, case: Case, scratch: DirectoryStore, met: Met) -
     varied: dict[str, list[Json]] = {}
     for variation in case.variations:
         for node_id in dict.fromkeys([variation.node, *(edit.node for edit in variation.edits)]):
-            varied.setdefault(node_id, []).append(f"{variation.path or variation.kind}: {variation.said}")
-    root: list[Json] = [f"{each.call}: {each.path or each.kind}: {each.said}" for each in case.variations]
+            varied.setdefault(node_id, []).append(f"{variation.path or variation.kind}: {variation.description}")
+    root: list[Json] = [f"{each.call}: {each.path or each.kind}: {each.description}" for each in case.variations]
     beside = scratch.find([("recording = ?", run.recording)]) if run.recording else []
     into.prepare()
     for trace_id in dict.fromkeys([run.id, *(entry.id for entry in beside)]):

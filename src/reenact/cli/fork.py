@@ -36,7 +36,7 @@ _EXIT = {"forked": 0, "diverged": 1, "failed": 125, "unjudged": 125}
 
 @click.command("fork", cls=options.WithProgram)
 @click.argument("selector", metavar="RUN", default="last")
-@click.argument("given", metavar="[-- COMMAND]", nargs=-1, type=click.UNPROCESSED)
+@click.argument("words", metavar="[-- COMMAND]", nargs=-1, type=click.UNPROCESSED)
 @options.store_folder
 @options.as_json
 @trusting.trust
@@ -79,7 +79,7 @@ _EXIT = {"forked": 0, "diverged": 1, "failed": 125, "unjudged": 125}
 @click.option("--assert", "assertions", multiple=True, metavar="TEXT", help="Hold an assertion against it.")
 def fork_command(
     selector: str,
-    given: tuple[str, ...],
+    words: tuple[str, ...],
     folder: Path | None,
     as_json: bool,
     times: int | None,
@@ -103,14 +103,14 @@ def fork_command(
     """  # noqa: D301 - click's own mark against rewrapping
     store = options.store(folder)
     recording = find(selector, store)
-    check_judgeable(recording, given)
-    if choices["app"] and (given or unit.inbound(recording.run) is None):
+    check_judgeable(recording, words)
+    if choices["app"] and (words or unit.inbound(recording.run) is None):
         raise UsageError("--app names the application for the recorded request of a service")
     wanted = _wanted(choices)
-    recording = trusting.agreed(recording, given, choices["app"], trusting=choices["trust"])
+    recording = trusting.agreed(recording, words, choices["app"], trusting=choices["trust"])
     prepared = prepare(recording, wanted)
-    argv, cwd = command(recording, given, choices["app"])
-    if given:
+    argv, cwd = command(recording, words, choices["app"])
+    if words:
         argv = program(argv)
     trusting.tell_settings(recording)
     if times is None:

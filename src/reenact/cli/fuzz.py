@@ -29,7 +29,7 @@ _MOST_JOBS = 8
 
 @click.command("fuzz", cls=options.WithProgram)
 @click.argument("selector", metavar="RUN", default="last")
-@click.argument("given", metavar="[-- COMMAND]", nargs=-1, type=click.UNPROCESSED)
+@click.argument("words", metavar="[-- COMMAND]", nargs=-1, type=click.UNPROCESSED)
 @options.store_folder
 @options.as_json
 @trusting.trust
@@ -59,7 +59,7 @@ _MOST_JOBS = 8
 @click.option("--children", type=click.Choice([each.value for each in Children]), default="answer", show_default=True)
 @click.option("--app", metavar="MODULE:ATTRIBUTE", help="Deliver a recorded request to this application.")
 def fuzz_command(
-    selector: str, given: tuple[str, ...], folder: Path | None, as_json: bool, app: str | None, **how: Any
+    selector: str, words: tuple[str, ...], folder: Path | None, as_json: bool, app: str | None, **how: Any
 ) -> None:
     """Look for bugs around RUN: run the program again, offline, with answers that are each a little different.
 
@@ -73,11 +73,11 @@ def fuzz_command(
     """
     store = options.store(folder)
     recording = find(selector, store)
-    check_judgeable(recording, given)
-    if app and (given or unit.inbound(recording.run) is None):
+    check_judgeable(recording, words)
+    if app and (words or unit.inbound(recording.run) is None):
         raise UsageError("--app names the application for the recorded request of a service")
-    recording = trusting.agreed(recording, given, app, trusting=how["trust"])
-    argv, cwd = command(recording, given, app)
+    recording = trusting.agreed(recording, words, app, trusting=how["trust"])
+    argv, cwd = command(recording, words, app)
     trusting.tell_settings(recording)
     settings = Settings(
         seed=how["seed"],
@@ -92,10 +92,10 @@ def fuzz_command(
         hosts=how["hosts"],
         children=Children(how["children"]),
         named="" if recording.run.source == "store" else selector,
-        command=given,
+        command=words,
     )
     assertions = asserted([*how["files"], *how["texts"]])
-    report = fuzz(recording, program(argv) if given else argv, cwd, store, assertions, settings, _progress())
+    report = fuzz(recording, program(argv) if words else argv, cwd, store, assertions, settings, _progress())
     if sys.stderr.isatty():
         options.again("")
     if as_json:

@@ -23,7 +23,7 @@ from reenact.stores.directory import DirectoryStore
 
 @click.command("incident", cls=options.WithProgram)
 @click.argument("selector", metavar="RUN", default="last")
-@click.argument("given", metavar="[-- COMMAND]", nargs=-1, type=click.UNPROCESSED)
+@click.argument("words", metavar="[-- COMMAND]", nargs=-1, type=click.UNPROCESSED)
 @click.option("--replay", "other", metavar="RUN2", help="Hold RUN against this run; `last`: its newest replay.")
 @click.option(
     "--check", "files", multiple=True, type=click.Path(path_type=Path), metavar="FILE", help="Assertions, one a line."
@@ -43,7 +43,7 @@ from reenact.stores.directory import DirectoryStore
 @options.as_json
 def incident_command(
     selector: str,
-    given: tuple[str, ...],
+    words: tuple[str, ...],
     folder: Path | None,
     as_json: bool,
     output: Path,
@@ -57,7 +57,7 @@ def incident_command(
     """
     store = options.store(folder)
     other, title = asked["other"], asked["title"]
-    if other and given:
+    if other and words:
         raise UsageError("give --replay RUN2 or a COMMAND to replay with, not both")
     files, texts = asked["files"], asked["texts"]
     wanted = Wanted(
@@ -67,8 +67,8 @@ def incident_command(
         written=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
     )
     recording = find(selector, store)
-    if given:
-        order = Order(given=given, policy=Policy(), assertions=wanted.assertions)
+    if words:
+        order = Order(words=words, policy=Policy(), assertions=wanted.assertions)
         incident = of_replay(_replayed(recording, order, store, as_json=as_json), wanted)
     else:
         incident = of_runs(recording, other_run(recording, str(other), store) if other else None, wanted)

@@ -93,10 +93,10 @@ class WithProgram(click.Command):
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the options and RUN before `--`; the argument `given` is what follows it."""
+        """Read the options and RUN before `--`; the argument `words` is what follows it."""
         at = args.index("--") if "--" in args else len(args)
         left = super().parse_args(ctx, _with_folder(args[:at]))
-        ctx.params["given"] = (*ctx.params["given"], *args[at + 1 :])
+        ctx.params["words"] = (*ctx.params["words"], *args[at + 1 :])
         return left
 
 

@@ -22,7 +22,7 @@ from reenact.values.assertion import Placed
 
 @click.command("promote", cls=options.WithProgram)
 @click.argument("selector", metavar="RUN", default="last")
-@click.argument("given", metavar="[-- COMMAND]", nargs=-1, type=click.UNPROCESSED)
+@click.argument("words", metavar="[-- COMMAND]", nargs=-1, type=click.UNPROCESSED)
 @click.option("--assert", "texts", multiple=True, metavar="ASSERTION", help="What must be true. May be given again.")
 @click.option("--check", "file", type=click.Path(path_type=Path), help="A file of assertions, one a line.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for the test. Default: the project's.")
@@ -49,7 +49,7 @@ from reenact.values.assertion import Placed
 @trusting.trust
 def promote_command(
     selector: str,
-    given: tuple[str, ...],
+    words: tuple[str, ...],
     texts: tuple[str, ...],
     file: Path | None,
     folder: Path | None,
@@ -65,13 +65,13 @@ def promote_command(
     """
     store = options.store(folder)
     recording = find(selector, store)
-    check_judgeable(recording, given)
-    recording = trusting.agreed(recording, given, _text(wanted["app"]), trusting=bool(wanted["trust"]))
+    check_judgeable(recording, words)
+    recording = trusting.agreed(recording, words, _text(wanted["app"]), trusting=bool(wanted["trust"]))
     with tempfile.TemporaryDirectory(prefix="reenact-") as scratch:
         promotion = promote(
             recording,
             Wanted(
-                command=given,
+                command=words,
                 app=_text(wanted["app"]),
                 assertions=_assertions(texts, file),
                 output=wanted["output"] if isinstance(wanted["output"], Path) else None,

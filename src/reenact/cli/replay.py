@@ -30,7 +30,7 @@ _SOURCES = click.Choice([source.value for source in Source])
 
 @click.command("replay", cls=options.WithProgram)
 @click.argument("selector", metavar="RUN", default=None, required=False)
-@click.argument("given", metavar="[-- COMMAND]", nargs=-1, type=click.UNPROCESSED)
+@click.argument("words", metavar="[-- COMMAND]", nargs=-1, type=click.UNPROCESSED)
 @options.store_folder
 @options.as_json
 @trusting.trust
@@ -92,7 +92,7 @@ _SOURCES = click.Choice([source.value for source in Source])
 @click.option("--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="With --all: so many at once.")
 def replay_command(
     selector: str | None,
-    given: tuple[str, ...],
+    words: tuple[str, ...],
     folder: Path | None,
     as_json: bool,
     everything: Path | None,
@@ -117,7 +117,7 @@ def replay_command(
     """
     try:
         order = Order(
-            given=given if everything is None else tuple(word for word in (selector, *given) if word is not None),
+            words=words if everything is None else tuple(word for word in (selector, *words) if word is not None),
             app=how["app"],
             policy=Policy.named(how, how["hosts"], how["live_tools"]),
             assertions=_assertions([*how["files"], *how["texts"]]),
@@ -153,7 +153,7 @@ def _replay_session(
     from reenact.find.session import session
     from reenact.pipeline.suite import worst
 
-    if selector is not None or order.given or order.app:
+    if selector is not None or order.words or order.app:
         raise UsageError("--session names what is played: give it no RUN, no COMMAND and no --app")
     parts = session(name, store)
     if len(parts) > 1 and as_json:
@@ -169,13 +169,13 @@ def _replay(selector: str, order: Order, store: DirectoryStore, *, as_json: bool
 
 
 def _replay_found(original: RunSource, order: Order, store: DirectoryStore, *, as_json: bool, trust: bool) -> int:
-    if order.app and (order.given or unit.inbound(original.run) is None):
+    if order.app and (order.words or unit.inbound(original.run) is None):
         raise UsageError("--app names the application for the recorded request of a service")
     if sys.stderr.isatty():
         options.say(f"reenact: replaying {original.run.name} {original.run.id[:12]} from {original.source}", dim=True)
     if note := policy_note(original.run, store):
         options.say(f"reenact: {note}")
-    original = trusting.agreed(original, order.given, order.app, trusting=trust)
+    original = trusting.agreed(original, order.words, order.app, trusting=trust)
     trusting.tell_settings(original)
     with tempfile.TemporaryFile() as captured:
         judgement = replay_and_judge(original, order, store, stdout=captured if as_json else None)

@@ -29,10 +29,10 @@ def replay_all(
     if order.app:
         raise UsageError("--app names the application for one recording, and --all replays several")
     items = recordings(place)
-    if not order.given:
+    if not order.words:
         items = _agreed(items, store_of(place, store), trusting=trust)
     started, progress = time.monotonic(), _Progress(len(items))
-    replays = replay_suite(items, order, store_of(place, store), jobs=jobs, told=progress.told)
+    replays = replay_suite(items, order, store_of(place, store), jobs=jobs, report=progress.add)
     progress.over()
     code = worst([each.exit_code for each in replays])
     if as_json:
@@ -98,7 +98,7 @@ class _Progress:
         self._total, self._replay_count, self._bad = total, 0, 0
         self._is_shown = sys.stderr.isatty()
 
-    def told(self, replay: SuiteResult) -> None:
+    def add(self, replay: SuiteResult) -> None:
         """Hear of one replay."""
         self._replay_count += 1
         self._bad += replay.exit_code != 0

@@ -99,7 +99,7 @@ class Volatile:
 
     a: Side
     b: Side
-    told: frozenset[str] = frozenset()
+    known: frozenset[str] = frozenset()
     """UUIDs that the recorded program was told."""
     drawn: frozenset[str] = frozenset()
     """UUIDs that it drew, or gave out."""
@@ -146,7 +146,7 @@ class Volatile:
         return counts, pairs
 
     def _is_known(self, one: str, other: str) -> bool:
-        return other in self.drawn or not self.told.isdisjoint((one, other))
+        return other in self.drawn or not self.known.isdisjoint((one, other))
 
     def _maps(self, pairs: list[tuple[str, str, str]]) -> bool:
         """Learn which name stands for which; False where one stood for another before."""

@@ -69,7 +69,7 @@ class Subject:
             path=spell_place(self.root, path) if place is not None else "",
             before=place.value if place is not None else ABSENT,
             after=new,
-            said=description,
+            description=description,
             size=size,
             edits=(Edit(node=self.node.id, outcome=outcome),),
             marks=() if isinstance(new, Absent) or new in (None, "", [], {}, 0, 1, True, False) else (compact(new),),

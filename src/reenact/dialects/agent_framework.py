@@ -52,7 +52,9 @@ def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
             span, attributes, NAME, Reading(kind=kind, asked=asked, answered=answered, losses=tuple(losses))
         )
     result = attributes.get("gen_ai.tool.call.result")
-    reading = Reading(kind=kind, result=plain(result) if result is not None else None, told=result is not None or None)
+    reading = Reading(
+        kind=kind, result=plain(result) if result is not None else None, has_result=result is not None or None
+    )
     return semconv.call(span, attributes, NAME, reading)
 
 

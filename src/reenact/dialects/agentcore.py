@@ -76,7 +76,7 @@ def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
     if kind is CallKind.TOOL and "gen_ai.tool.call.arguments" in attributes:
         arguments = plain(attributes["gen_ai.tool.call.arguments"])
     mark = True if result is not None else None
-    return semconv.call(span, attributes, NAME, Reading(kind=kind, arguments=arguments, result=result, told=mark))
+    return semconv.call(span, attributes, NAME, Reading(kind=kind, arguments=arguments, result=result, has_result=mark))
 
 
 def _messages(

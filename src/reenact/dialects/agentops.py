@@ -69,7 +69,7 @@ def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
         name=_name(attributes, span) if kind is CallKind.TOOL or _is_asked_for(span) else "",
         arguments=tool_io.arguments(structured(raw_arguments)),
         result=result,
-        told=output is not None,
+        has_result=output is not None,
         facts={"gen_ai.tool.call.id": call_id} if call_id else {},
     )
     return semconv.call(span, attributes, "agentops", reading)

@@ -64,7 +64,9 @@ def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
         output = plain(result) if result is not None else None
         if kind is CallKind.UNKNOWN and "tool_runner" in span.name:
             kind = CallKind.CHAIN
-        return semconv.call(span, attributes, NAME, Reading(kind=kind, result=output, told=output is not None or None))
+        return semconv.call(
+            span, attributes, NAME, Reading(kind=kind, result=output, has_result=output is not None or None)
+        )
     asked, answered = parts.parts_exchange(attributes)
     reading = Reading(
         kind=kind,

@@ -52,7 +52,7 @@ def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
         has_output = "gen_ai.output" in attributes
         result = plain(attributes["gen_ai.output"]) if has_output else None
         reading = Reading(
-            kind=kind, arguments=plain(attributes.get("gen_ai.tool.args")), result=result, told=has_output
+            kind=kind, arguments=plain(attributes.get("gen_ai.tool.args")), result=result, has_result=has_output
         )
     else:
         reading = Reading(kind=kind)

@@ -95,7 +95,7 @@ def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
             name=as_text(metadata.get("gen_ai.tool.name")),
             arguments=arguments,
             result=result,
-            told=any(name in attributes for name in ("braintrust.output_json", "braintrust.output")),
+            has_result=any(name in attributes for name in ("braintrust.output_json", "braintrust.output")),
             facts={"gen_ai.tool.call.id": call_id} if call_id else {},
         )
     return semconv.call(span, attributes, "braintrust", reading)

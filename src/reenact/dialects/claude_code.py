@@ -165,7 +165,7 @@ def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
     )
     asks = kind == "interaction" or "reenact.synthetic" in attributes
     arguments: Json = {"prompt": prompt} if isinstance(prompt, str) and prompt != _HIDDEN else {}
-    return function_call(span, CallKind.AGENT if asks else CallKind.CHAIN, arguments, None, said=attributes)
+    return function_call(span, CallKind.AGENT if asks else CallKind.CHAIN, arguments, None, attributes=attributes)
 
 
 def _model(span: SpanRecord, fields: dict[str, Json]) -> tuple[Call, Outcome]:
@@ -185,7 +185,9 @@ def _model(span: SpanRecord, fields: dict[str, Json]) -> tuple[Call, Outcome]:
     tools = native.tools(as_list(parsed_or_none(as_text(fields.get("tools")) or "null")))
     asked = Asked(model=model or None, messages=messages, tools=tools)
     losses = [*cut, _NEW_ONLY if messages else _NO_BODY]
-    return model_call(span, asked, _answered(fields, model), said=marked(fields, _NAME, losses), system="anthropic")
+    return model_call(
+        span, asked, _answered(fields, model), attributes=marked(fields, _NAME, losses), system="anthropic"
+    )
 
 
 def _reply(span: SpanRecord, text: str) -> Outcome:
@@ -239,7 +241,9 @@ def _tool(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Call, Outcome]
     arguments, output = _content(arguments), _content(output)
     losses = [_NO_TOOL] if arguments is None or output is None else []
     name = as_text(attributes.get("tool_name")) or span.name
-    return function_call(span, CallKind.TOOL, arguments, output, said=marked(attributes, _NAME, losses), name=name)
+    return function_call(
+        span, CallKind.TOOL, arguments, output, attributes=marked(attributes, _NAME, losses), name=name
+    )
 
 
 def _content(value: Json) -> Json:

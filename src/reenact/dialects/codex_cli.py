@@ -121,14 +121,16 @@ def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
         model = as_text(attributes.get("model")) or as_text(attributes.get("slug"))
         answered = Answered(model=model or None, usage=_usage(attributes))
         value = marked(attributes, _NAME, [_NO_TEXT])
-        return model_call(span, Asked(model=model or None), answered, said=value, system="openai", api="responses")
+        return model_call(
+            span, Asked(model=model or None), answered, attributes=value, system="openai", api="responses"
+        )
     prompt = next(
         (carried(event.attributes.get("prompt")) for event in span.events if _word(event) == "user_prompt"), None
     )
     hidden = not isinstance(prompt, str) or prompt == "[REDACTED]"
     arguments: Json = {} if hidden else {"prompt": prompt}
     turn = "turn.id" in attributes or "reenact.synthetic" in attributes
-    return function_call(span, CallKind.AGENT if turn else CallKind.CHAIN, arguments, None, said=attributes)
+    return function_call(span, CallKind.AGENT if turn else CallKind.CHAIN, arguments, None, attributes=attributes)
 
 
 def _usage(attributes: Mapping[str, Json]) -> Usage:
@@ -151,9 +153,9 @@ def _tool(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Call, Outcome]
         CallKind.TOOL,
         raw_arguments if arguments is None else arguments,
         output,
-        said=attributes,
+        attributes=attributes,
         name=name,
-        told="output" in attributes,
+        has_result="output" in attributes,
     )
 
 

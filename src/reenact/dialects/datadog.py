@@ -67,7 +67,7 @@ def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
             kind=kind,
             arguments=tool_io.arguments(structured(arguments)),
             result=structured(result),
-            told=result is not None,
+            has_result=result is not None,
         )
     return semconv.call(span, attributes, "datadog", reading)
 

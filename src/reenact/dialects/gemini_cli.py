@@ -40,7 +40,7 @@ def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
         return _tool(span, attributes)
     kind = CallKind.AGENT if operation in ("agent_call", "user_prompt") else CallKind.CHAIN
     arguments, output = _read(attributes.get("gen_ai.input.messages")), _read(attributes.get("gen_ai.output.messages"))
-    return function_call(span, kind, arguments, output, said=attributes)
+    return function_call(span, kind, arguments, output, attributes=attributes)
 
 
 def _model(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Call, Outcome]:
@@ -65,7 +65,7 @@ def _model(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Call, Outcome
         finish_reasons=tuple(each for each in map(as_text, reasons) if each) or (read.finish_reasons if read else ()),
         usage=native.usage(usage),
     )
-    return model_call(span, asked, answered, said=attributes, system="google")
+    return model_call(span, asked, answered, attributes=attributes, system="google")
 
 
 def _tool(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Call, Outcome]:
@@ -81,7 +81,7 @@ def _tool(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Call, Outcome]
     elif isinstance(arguments, dict) and isinstance(arguments.get("args"), dict):
         arguments = as_object(arguments["args"])
     name = as_text(attributes.get("gen_ai.tool.name")) or (asked.name if asked else "")
-    return function_call(span, CallKind.TOOL, arguments, output, said=attributes, name=name)
+    return function_call(span, CallKind.TOOL, arguments, output, attributes=attributes, name=name)
 
 
 def _read(value: Json) -> Json:

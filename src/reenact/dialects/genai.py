@@ -84,7 +84,7 @@ def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
         arguments, output = events.tool(span.events)
         reading = Reading(kind=kind, facts=facts)
         if arguments is not None and "gen_ai.tool.call.arguments" not in attributes:
-            reading = Reading(kind=kind, facts=facts, arguments=arguments, result=output, told=output is not None)
+            reading = Reading(kind=kind, facts=facts, arguments=arguments, result=output, has_result=output is not None)
     else:
         reading = Reading(kind=kind, facts=facts)
     return semconv.call(span, attributes, NAME, reading)

@@ -119,7 +119,7 @@ def _tool(span: SpanRecord, attributes: dict[str, Json]) -> Reading:
         name=as_text(attributes.get("gen_ai.tool.name")) or name or span.name.removeprefix("execute_tool "),
         arguments=arguments,
         result=output,
-        told=output is not None,
+        has_result=output is not None,
         facts=facts,
     )
 

@@ -65,10 +65,10 @@ def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
         return _model(span, attributes, component, name)
     if component.endswith("Retriever") or ("documents" in as_object(output) and component.endswith("WebSearch")):
         documents = as_object(output).get("documents", output)
-        return function_call(span, CallKind.RETRIEVER, arguments, documents, said=attributes, name=name)
+        return function_call(span, CallKind.RETRIEVER, arguments, documents, attributes=attributes, name=name)
     if component.endswith("Ranker"):
         documents = as_object(output).get("documents", output)
-        return function_call(span, CallKind.RERANKER, arguments, documents, said=attributes, name=name)
+        return function_call(span, CallKind.RERANKER, arguments, documents, attributes=attributes, name=name)
     if component.endswith("TextEmbedder"):
         return _embedding(span, attributes, as_object(arguments), as_object(output))
     if _TYPE not in attributes:
@@ -76,7 +76,7 @@ def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
         output = _read(attributes.get("haystack.agent.output", attributes.get("haystack.pipeline.output_data")))
     agent = component.endswith("Agent") or span.name.startswith("haystack.agent")
     kind = CallKind.AGENT if agent else CallKind.CHAIN
-    return function_call(span, kind, arguments, output, said=attributes, name=name)
+    return function_call(span, kind, arguments, output, attributes=attributes, name=name)
 
 
 def _generates(output: dict[str, Json]) -> bool:
@@ -101,7 +101,13 @@ def _model(span: SpanRecord, attributes: dict[str, Json], component: str, name: 
     system = next((provider for start, provider in _PROVIDERS if word.startswith(start)), "")
     api = "responses" if "Responses" in component else ""
     return model_call(
-        span, asked, answered, said=marked(attributes, _NAME, losses), system=system or "haystack", api=api, name=name
+        span,
+        asked,
+        answered,
+        attributes=marked(attributes, _NAME, losses),
+        system=system or "haystack",
+        api=api,
+        name=name,
     )
 
 
@@ -210,7 +216,9 @@ def _embedding(
     answered = Answered(model=model, vectors=(numbers,) if numbers else (), usage=native.usage(meta.get("usage")))
     word = as_text(attributes.get(_TYPE)).lower()
     system = next((provider for start, provider in _PROVIDERS if word.startswith(start)), "haystack")
-    return model_call(span, asked, answered, said=attributes, system=system, api="embeddings", kind=CallKind.EMBEDDING)
+    return model_call(
+        span, asked, answered, attributes=attributes, system=system, api="embeddings", kind=CallKind.EMBEDDING
+    )
 
 
 def _parts(span: SpanRecord) -> tuple[SpanRecord, ...]:
@@ -244,7 +252,7 @@ def _tool(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Call, Outcome]
         attributes.setdefault(CALL_ID, called)
     name = as_text(attributes.get(_TOOL + "name"))
     arguments, output = _read(attributes.get(_TOOL + "arguments")), _read(attributes.get(_TOOL + "result"))
-    return function_call(span, CallKind.TOOL, arguments, output, said=attributes, name=name, told=True)
+    return function_call(span, CallKind.TOOL, arguments, output, attributes=attributes, name=name, has_result=True)
 
 
 def _json(value: Attribute) -> Json:

@@ -138,7 +138,7 @@ def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
     attributes = marked(said_of(span), _NAME)
     spelling = _spelling(span)
     if spelling is None:
-        return function_call(span, CallKind.UNKNOWN, None, None, said=attributes)
+        return function_call(span, CallKind.UNKNOWN, None, None, attributes=attributes)
     sides: dict[str, Json] = {}
     word = next((text for name in spelling.kinds if (text := as_text(attributes.get(name)))), "").lower()
     for each, name, match in _pairs(span):
@@ -155,7 +155,7 @@ def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
         if called := next((text for each in spelling.ids if (text := as_text(attributes.get(each)))), ""):
             attributes.setdefault(CALL_ID, called)
         output = tool_io.result(output)[0]
-    return function_call(span, kind, payload, output, said=attributes, name=name, told="output" in sides)
+    return function_call(span, kind, payload, output, attributes=attributes, name=name, has_result="output" in sides)
 
 
 def _by_side(attributes: Mapping[str, Json]) -> CallKind:
@@ -199,7 +199,7 @@ def _model(
         or as_text(attributes.get("gen_ai.system"))
         or provider_of(model)
     )
-    return model_call(span, question, answer, said=attributes, system=system)
+    return model_call(span, question, answer, attributes=attributes, system=system)
 
 
 def _items(payload: Json) -> Json:

@@ -385,7 +385,7 @@ def _function(kind: CallKind, attributes: Mapping[str, Json]) -> Reading:
         name=next((text for name in names if (text := as_text(attributes.get(name)))), ""),
         arguments=tool_io.arguments(structured(raw_arguments)),
         result=result,
-        told=output is not None,
+        has_result=output is not None,
         facts={"gen_ai.tool.call.id": call_id} if call_id else {},
     )
 

@@ -173,7 +173,7 @@ def _function(kind: CallKind, attributes: Mapping[str, Json], inputs: Json, outp
         name=as_text(attributes.get("gen_ai.tool.name")) if kind is CallKind.TOOL else "",
         arguments=arguments,
         result=result,
-        told=has_output,
+        has_result=has_output,
         facts={"gen_ai.tool.call.id": call_id} if call_id else {},
     )
 

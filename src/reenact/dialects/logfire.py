@@ -125,7 +125,7 @@ def _own(span: SpanRecord, attributes: dict[str, Json], kind: CallKind) -> Readi
         name=as_text(attributes.get("logfire.msg_template")) or span.name or function_name,
         arguments=arguments if kind is CallKind.UNKNOWN else None,
         result=plain(attributes["return"]) if "return" in attributes else None,
-        told="return" in attributes or None,
+        has_result="return" in attributes or None,
     )
 
 

@@ -68,7 +68,7 @@ def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
         result, call_id = tool_io.result(outputs) if kind is CallKind.TOOL else (outputs, "")
         facts |= {"gen_ai.tool.call.id": call_id} if call_id else {}
         has_output = "mlflow.spanOutputs" in attributes
-        reading = Reading(kind=kind, arguments=tool_io.arguments(inputs), result=result, told=has_output)
+        reading = Reading(kind=kind, arguments=tool_io.arguments(inputs), result=result, has_result=has_output)
     return semconv.call(span, attributes, "mlflow", replace(reading, facts=facts))
 
 

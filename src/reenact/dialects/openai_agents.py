@@ -81,7 +81,7 @@ def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
         kind=kind,
         arguments=arguments,
         result=result,
-        told=output is not None,
+        has_result=output is not None,
         facts={"gen_ai.tool.call.id": call_id} if call_id else {},
     )
     return semconv.call(span, attributes, "openai-agents", reading)

@@ -392,7 +392,7 @@ def _decode_model(span: SpanRecord, kind: CallKind, extras: dict[str, Json]) -> 
         system = _provider(extras, asked.model or flat.model_named(grown, "llm"))
         asked = replace(asked, model=asked.model and asked.model.removeprefix(f"{system}/"))  # a gateway's word for it
         attributes = marked(extras, "openinference", _lost_of_rebuilt(asked, grown))
-        return model_call(span, asked, answer, said=attributes, system=system, api=_api(span), kind=kind)
+        return model_call(span, asked, answer, attributes=attributes, system=system, api=_api(span), kind=kind)
     body = as_object(parsed_or_none(exact.body.data))
     if exact.shape == "anthropic.messages" and span.name.endswith("messages.stream") and "stream" not in body:
         exact = replace(exact, body=Body(compact({**body, "stream": True}).encode("utf-8", "surrogatepass")))
@@ -512,7 +512,7 @@ def _decode_embedding(span: SpanRecord, extras: dict[str, Json]) -> tuple[Call, 
     asked = Asked(model=model or None, inputs=texts, parameters=parameters)
     answer = Answered(model=model or None, vectors=vectors, usage=reply.usage)
     system = _provider(extras, model)
-    return model_call(span, asked, answer, said=extras, system=system, kind=CallKind.EMBEDDING)
+    return model_call(span, asked, answer, attributes=extras, system=system, kind=CallKind.EMBEDDING)
 
 
 def _decode_tool(span: SpanRecord, extras: dict[str, Json]) -> tuple[Call, Outcome]:

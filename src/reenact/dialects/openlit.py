@@ -164,7 +164,7 @@ def _decorated(span: SpanRecord, attributes: dict[str, Json]) -> Reading:
         name=span.name,
         arguments=arguments,
         result=result,
-        told=result is not None,
+        has_result=result is not None,
     )
 
 

@@ -130,12 +130,12 @@ def _entity(attributes: dict[str, Json], kind: CallKind) -> Reading:
         return Reading(kind=kind, name=name, arguments=arguments)
     result = _returned(plain(attributes[output_name]))
     if kind is CallKind.RETRIEVER:
-        return Reading(kind=kind, name=name, arguments=arguments, result=genai.as_documents(result), told=True)
+        return Reading(kind=kind, name=name, arguments=arguments, result=genai.as_documents(result), has_result=True)
     if kind is CallKind.TOOL:
         result, identity = tool_io.result(result)
         facts: dict[str, Json] = {"gen_ai.tool.call.id": identity} if identity else {}
-        return Reading(kind=kind, name=name, arguments=arguments, result=result, told=True, facts=facts)
-    return Reading(kind=kind, name=name, arguments=arguments, result=result, told=True)
+        return Reading(kind=kind, name=name, arguments=arguments, result=result, has_result=True, facts=facts)
+    return Reading(kind=kind, name=name, arguments=arguments, result=result, has_result=True)
 
 
 def _arguments(value: Json) -> Json:

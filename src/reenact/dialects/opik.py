@@ -86,7 +86,7 @@ def _function(kind: CallKind, attributes: Mapping[str, Json]) -> Reading:
         kind=kind,
         arguments=tool_io.arguments(payload) if kind is CallKind.TOOL else payload,
         result=result,
-        told=f"{place}output" in attributes,
+        has_result=f"{place}output" in attributes,
         facts={"gen_ai.tool.call.id": call_id} if call_id else {},
     )
 

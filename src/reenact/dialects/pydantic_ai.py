@@ -54,11 +54,11 @@ def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
     elif kind is CallKind.AGENT:
         result = next((plain(attributes[name]) for name in ("final_result",) if name in attributes), None)
         history = next((structured(attributes[name]) for name in _HISTORIES if name in attributes), None)
-        reading = Reading(kind=kind, arguments=_question(history), result=result, told=result is not None)
+        reading = Reading(kind=kind, arguments=_question(history), result=result, has_result=result is not None)
     elif kind is CallKind.TOOL:
         result_name = next((name for name in _RESULTS if name in attributes), "")
         reading = Reading(
-            kind=kind, result=plain(attributes[result_name]) if result_name else None, told=bool(result_name)
+            kind=kind, result=plain(attributes[result_name]) if result_name else None, has_result=bool(result_name)
         )
     else:
         reading = Reading(kind=kind)

@@ -65,7 +65,7 @@ def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
             kind=kind,
             arguments=_words(event_reading[0]),
             result=_answer(event_reading[1]),
-            told=event_reading[1] is not None or None,
+            has_result=event_reading[1] is not None or None,
         )
     return semconv.call(span, attributes, NAME, reading)
 
@@ -86,7 +86,7 @@ def _tool(span: SpanRecord, attributes: dict[str, Json]) -> Reading:
     if "gen_ai.tool.call.result" in attributes:
         output = plain(attributes["gen_ai.tool.call.result"])
     return Reading(
-        kind=CallKind.TOOL, arguments=arguments, result=events.worded(structured(output)), told=output is not None
+        kind=CallKind.TOOL, arguments=arguments, result=events.worded(structured(output)), has_result=output is not None
     )
 
 

@@ -83,7 +83,7 @@ def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
         return _model(span, attributes, operation)
     kind = CallKind.CHAIN if operation else CallKind.UNKNOWN
     return function_call(
-        span, kind, _read(attributes.get("ai.prompt")), _read(attributes.get("ai.response.text")), said=attributes
+        span, kind, _read(attributes.get("ai.prompt")), _read(attributes.get("ai.response.text")), attributes=attributes
     )
 
 
@@ -101,7 +101,7 @@ def _model(span: SpanRecord, attributes: dict[str, Json], operation: str) -> tup
         fix = "record with `reenact run -- …`; the span of the model call never holds it"
         losses.append(Loss(field="response format", lost="the schema that the answer was made to", fix=fix))
     return model_call(
-        span, asked, _answered(attributes), said=marked(attributes, _NAME, losses), system=system, api=api
+        span, asked, _answered(attributes), attributes=marked(attributes, _NAME, losses), system=system, api=api
     )
 
 
@@ -199,9 +199,9 @@ def _tool(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Call, Outcome]
         CallKind.TOOL,
         _read(arguments),
         _read(output),
-        said=attributes,
+        attributes=attributes,
         name=name,
-        told="ai.toolCall.result" in attributes,
+        has_result="ai.toolCall.result" in attributes,
     )
 
 
@@ -213,7 +213,9 @@ def _embedding(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Call, Out
     asked = Asked(model=as_text(attributes.get("ai.model.id")) or None, inputs=tuple(map(text_or_json, texts)))
     numbers = tuple(tuple(float(n) for n in each if isinstance(n, int | float)) for each in vectors)
     answered = Answered(model=asked.model, vectors=numbers, usage=_usage(attributes))
-    return model_call(span, asked, answered, said=attributes, system=system, api="embeddings", kind=CallKind.EMBEDDING)
+    return model_call(
+        span, asked, answered, attributes=attributes, system=system, api="embeddings", kind=CallKind.EMBEDDING
+    )
 
 
 def _ranking(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Call, Outcome]:
@@ -222,7 +224,7 @@ def _ranking(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Call, Outco
         if (value := attributes.get(key)) is not None:
             asked[name] = value
     ranked = _all(attributes, "ai.ranking", "ai.rankings")
-    return function_call(span, CallKind.RERANKER, asked, ranked, said=attributes, told=bool(ranked))
+    return function_call(span, CallKind.RERANKER, asked, ranked, attributes=attributes, has_result=bool(ranked))
 
 
 def _all(attributes: Mapping[str, Json], *names: str) -> list[Json]:

@@ -60,7 +60,7 @@ def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
         kind=kind,
         arguments=inputs,
         result=result,
-        told="weave.output" in attributes,
+        has_result="weave.output" in attributes,
         facts={"gen_ai.tool.call.id": call_id} if call_id else {},
         losses=losses,
     )

@@ -70,7 +70,7 @@ class Reading:
     arguments: Json = None
     """Of a function's call, plain JSON; None where it has to be looked up."""
     result: Json = None
-    told: bool | None = None
+    has_result: bool | None = None
     """Whether a result was written down, where null may be one."""
     system: str = ""
     api: str = ""
@@ -99,9 +99,9 @@ def call(span: SpanRecord, span_attributes: Mapping[str, Json], dialect: str, re
         kind,
         arguments,
         result,
-        said=foreign_call.marked(attributes, dialect, losses),
+        attributes=foreign_call.marked(attributes, dialect, losses),
         name=reading.name or call_name or span.name.removeprefix("execute_tool "),
-        told=has_result,
+        has_result=has_result,
     )
 
 
@@ -152,7 +152,7 @@ def _model(
         span,
         asked,
         answered,
-        said=foreign_call.marked(attributes, dialect, losses),
+        attributes=foreign_call.marked(attributes, dialect, losses),
         system=reading.system or genai.system_of(attributes),
         api=reading.api or genai.api_of(attributes, span.name),
         kind=reading.kind or CallKind.LLM,
@@ -205,7 +205,7 @@ def _cut(attributes: Mapping[str, Json]) -> list[Loss]:
 
 def _function(kind: CallKind, facts: Mapping[str, Json], reading: Reading) -> tuple[Json, Json, bool | None]:
     """Give arguments and result of what is no model's call."""
-    arguments, result, has_result = reading.arguments, reading.result, reading.told
+    arguments, result, has_result = reading.arguments, reading.result, reading.has_result
     if kind in (CallKind.RETRIEVER, CallKind.RERANKER):
         arguments = _retrieved_by(facts) if arguments is None else arguments
         source = next((name for name in _DOCUMENTS if name in facts), "")

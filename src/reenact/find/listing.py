@@ -70,7 +70,7 @@ def _elsewhere(source: str, filters: Filters, limit: int, skip: int) -> list[dic
         return remote.listed(source, filters, limit, skip, lambda run: _says([run], filters.text))
     if is_big(Path(source)) and (summaries := _by_index(Path(source), filters, limit, skip)) is not None:
         return summaries
-    everything = reversed(runs_in(Path(source), told=say))
+    everything = reversed(runs_in(Path(source), report=say))
     runs = (run for run in everything if fits(run, filters) and _says([run], filters.text))
     return [summary(run) for run in _page(runs, limit, skip)]
 

@@ -275,11 +275,11 @@ def _only(runs: list[Run], trace_id: str) -> Run:
     return runs[0]
 
 
-def runs_in(path: Path, only: str = "", told: Callable[[str], object] | None = None) -> list[Run]:
+def runs_in(path: Path, only: str = "", report: Callable[[str], object] | None = None) -> list[Run]:
     """Read every run of a file or folder (or of standard input for `-`), oldest first. Raises `InputError`.
 
     With `only`, those whose ids begin so, and whatever belongs to a recording of ours: the rest is not kept in memory.
-    What there is to say of the whole is in the notes of each, and `told` is told it.
+    What there is to say of the whole is in the notes of each, and `report` is told it.
     """
     from reenact.keep.bundles import whole
     from reenact.read.open import open_recording
@@ -289,9 +289,9 @@ def runs_in(path: Path, only: str = "", told: Callable[[str], object] | None = N
     runs = build(whole(records, path), source=str(path))
     if not runs:
         raise InputError(str(path), "holds no span")
-    if told is not None:
+    if report is not None:
         for note in opened.notes:
-            told(note)
+            report(note)
     return [replace(run, notes=(*run.notes, *opened.notes)) for run in runs] if opened.notes else runs
 
 

@@ -45,13 +45,13 @@ class Turn:
     model: str = ""
     usage: Usage | None = None
     finish: str = ""
-    given: bool = False
+    is_greeting: bool = False
     """No model said it, though it stands in the conversation as if one had: a greeting of the program's own."""
 
     @property
     def replies(self) -> bool:
         """A model said it."""
-        return self.message.role == _MODELS and not self.given
+        return self.message.role == _MODELS and not self.is_greeting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

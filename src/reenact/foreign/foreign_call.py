@@ -157,7 +157,7 @@ def model_call(  # noqa: PLR0913 -- what a model's call consists of
     asked: Asked | None,
     answered: Answered | None,
     *,
-    said: Mapping[str, Json],
+    attributes: Mapping[str, Json],
     system: str,
     api: str = "",
     kind: CallKind = CallKind.LLM,
@@ -174,17 +174,16 @@ def model_call(  # noqa: PLR0913 -- what a model's call consists of
         if not answers:
             request = FunctionCall(function="", arguments={})
             outcome: Outcome = Raised(exception=failed) if failed is not None else Unfinished()
-            return Call(kind=kind, name=name or span.name, request=request, attributes=dict(said)), outcome
+            return Call(kind=kind, name=name or span.name, request=request, attributes=dict(attributes)), outcome
         asked = asked or Asked()
-        said = marked(said, str(said.get(DIALECT, "")), [_NOTHING_ASKED])
+        attributes = marked(attributes, str(attributes.get(DIALECT, "")), [_NOTHING_ASKED])
     if any(isinstance(part, ToolCall) and not part.id for message in asked.messages for part in message.parts):
-        said = marked(said, str(said.get(DIALECT, "")), [_NO_IDS])
+        attributes = marked(attributes, str(attributes.get(DIALECT, "")), [_NO_IDS])
     stream = True if asked.stream else None
     from reenact.foreign.rebuilding import rebuilt
 
     http, outcome, marks = rebuilt(asked, answered, system=system, api=api, stream=stream, failed=failed, whole=whole)
-    attributes: dict[str, Json] = {**said, REBUILT: [*marks]}
-    return Call(kind=kind, name=name or span.name, request=http, attributes=attributes), outcome
+    return Call(kind=kind, name=name or span.name, request=http, attributes={**attributes, REBUILT: [*marks]}), outcome
 
 
 def function_call(
@@ -193,22 +192,22 @@ def function_call(
     arguments: Json,
     result: Json | None,
     *,
-    said: Mapping[str, Json],
+    attributes: Mapping[str, Json],
     name: str = "",
-    told: bool | None = None,
+    has_result: bool | None = None,
 ) -> tuple[Call, Outcome]:
     """Give a call of a tool, a retriever or a piece of structure, its arguments and result plain JSON.
 
-    `told` says whether the result was written down, where null may be one; else it was where it is not null.
+    `has_result` says whether the result was written down, where null may be one; else it was where it is not null.
     """
     failed = exception_of_span(span)
     outcome: Outcome = Unfinished()
     if failed is not None:
         outcome = Raised(exception=failed)
-    elif told if told is not None else result is not None:
+    elif has_result if has_result is not None else result is not None:
         outcome = Returned(payload=Value(json=typed.encode(result)))
     request = FunctionCall(function="", arguments=typed.encode(arguments))
-    return Call(kind=kind, name=name or span.name, request=request, attributes=dict(said)), outcome
+    return Call(kind=kind, name=name or span.name, request=request, attributes=dict(attributes)), outcome
 
 
 def part(

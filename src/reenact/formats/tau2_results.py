@@ -90,7 +90,7 @@ def _turns(message: dict[str, Json]) -> Iterator[Turn]:
             at_ns=at_ns,
             reply=text_or_json(message.get("turn_idx")),
             usage=counts if usage else None,
-            given=not (usage or message.get("cost") or calls) and not message.get("turn_idx"),
+            is_greeting=not (usage or message.get("cost") or calls) and not message.get("turn_idx"),
         )
     elif role in ("user", "system") and text:
         yield Turn(message=Message(role=role, parts=(Text(text),)), at_ns=at_ns)

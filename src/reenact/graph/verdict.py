@@ -114,7 +114,11 @@ def judge(run: Run, history: History | None = None) -> Verdict:
         reasons = [Reason(call="run", field="payloads", lost=f"redaction left them out: {failed}", fix=fix)]
     tokens = (*given_to(run), *(each for node in calls for each in given_by(node)))
     return Verdict(
-        grade=grade, reasons=tuple(reasons), kit=tuple(_kit(run, calls, history)), redacted=_redacted(run), given=tokens
+        grade=grade,
+        reasons=tuple(reasons),
+        kit=tuple(_kit(run, calls, history)),
+        redacted=_redacted(run),
+        replaced_inputs=tokens,
     )
 
 

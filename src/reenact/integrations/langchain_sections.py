@@ -49,7 +49,7 @@ class _Runs:
             if len(self._parts) > _MOST:
                 self._parts.pop(next(iter(self._parts)), None)
 
-    def begin(self, name: str, given: object, run_id: Any, parent_run_id: Any, facts: Mapping[str, Any]) -> None:
+    def begin(self, name: str, inputs: object, run_id: Any, parent_run_id: Any, facts: Mapping[str, Any]) -> None:
         """Hear that a run began."""
         below, metadata = self.within(parent_run_id), dict(facts.get("metadata") or {})
         tags: Sequence[str] = facts.get("tags") or ()
@@ -67,7 +67,7 @@ class _Runs:
             kind,
             name,
             below=below,
-            given=given,
+            inputs=inputs,
             attributes=attributes,
             bare=not is_node and kind is not CallKind.AGENT and name != "LangGraph",
         )

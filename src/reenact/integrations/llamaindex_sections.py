@@ -50,7 +50,7 @@ class _Spans:
         bases = {each.__name__ for each in type(instance).__mro__}
         if not bases & _CALLS:
             arguments: Mapping[str, Any] = bound_args.arguments
-            given = {each: arguments[each] for each in _GIVEN if each in arguments}
+            inputs = {each: arguments[each] for each in _GIVEN if each in arguments}
             kind, name, attributes = _told(id_[:-_UUID], instance, bases, tags or {})
             for each in arguments.values():
                 if attributes and isinstance(agent := getattr(each, "current_agent_name", None), str):
@@ -58,7 +58,7 @@ class _Spans:
                     break
             is_bare = kind is CallKind.CHAIN and "Workflow" not in bases and not attributes
             section = sections.begin(
-                _FRAMEWORK, kind, name, below=above, given=given, attributes=attributes, bare=is_bare
+                _FRAMEWORK, kind, name, below=above, inputs=inputs, attributes=attributes, bare=is_bare
             )
         self._open[id_] = section or above, section is not None
         if len(self._open) > _MOST:

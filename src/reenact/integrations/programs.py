@@ -173,7 +173,7 @@ def _exit_status(original: Callable[..., None]) -> Callable[..., None]:
             child.wait()
         original(self, *args, **kwargs)
         if child is not None:
-            child.exited(self.returncode, told=not tidying)
+            child.exited(self.returncode, reported=not tidying)
 
     return handle
 

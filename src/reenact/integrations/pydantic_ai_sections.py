@@ -23,7 +23,7 @@ def _agent(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Section | None:
     if (around := sections.current()) is not None and around.framework == _FRAMEWORK:
         attributes[NODE_PARENT] = around.name
     asked = kwargs.get("user_prompt", args[1] if len(args) > 1 else None)
-    return sections.begin(_FRAMEWORK, CallKind.AGENT, name, given={"user_prompt": asked}, attributes=attributes)
+    return sections.begin(_FRAMEWORK, CallKind.AGENT, name, inputs={"user_prompt": asked}, attributes=attributes)
 
 
 def _install(patches: PatchSet) -> None:

@@ -27,7 +27,7 @@ def _agent(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Section | None:
     if around is not None and around.framework == _FRAMEWORK:
         attributes[NODE_PARENT] = around.name
     task = kwargs.get("task", args[1] if len(args) > 1 else None)
-    return sections.begin(_FRAMEWORK, CallKind.AGENT, name, given={"task": task}, attributes=attributes)
+    return sections.begin(_FRAMEWORK, CallKind.AGENT, name, inputs={"task": task}, attributes=attributes)
 
 
 def _step(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Section | None:

@@ -27,7 +27,7 @@ _EXIT_CODES: Final = {"same": 0, "diverged": 1, "failed": 125, "unjudged": 125}
 class Order:
     """What is to be replayed, how, and what is asserted of it."""
 
-    given: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
     """The program and its arguments; empty for the recorded entry point."""
     app: str | None = None
     policy: Policy
@@ -121,9 +121,9 @@ def replay_and_judge(
     """
     if order.history_max is not None:
         recording = replace(recording, most=order.history_max)
-    check_judgeable(recording, program(order.given))
+    check_judgeable(recording, program(order.words))
     _check_named(recording, order.policy)
-    argv, cwd = command(recording, program(order.given), order.app)
+    argv, cwd = command(recording, program(order.words), order.app)
     outcome = replay(recording, argv, cwd, order.policy, store, start=printing(stdout, stderr))
     judgement = None
     if order.assertions:

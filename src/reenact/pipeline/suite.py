@@ -134,11 +134,11 @@ def replay_suite(
     store: DirectoryStore,
     *,
     jobs: int,
-    told: Callable[[SuiteResult], None],
+    report: Callable[[SuiteResult], None],
 ) -> list[SuiteResult]:
     """Replay every item, so many at once, and give what came of each, in the order of `items`.
 
-    `told` hears of each as it is done, on this thread. Raises `KeyboardInterrupt` after the workers were ended.
+    `report` hears of each as it is done, on this thread. Raises `KeyboardInterrupt` after the workers were ended.
     """
     with suppress(InputError):  # each replay says where it is kept, or that it is not
         store.prepare()
@@ -148,7 +148,7 @@ def replay_suite(
         try:
             for place, outcome in crew.work(items):
                 outcomes[place] = outcome
-                told(outcome)
+                report(outcome)
         finally:
             crew.end()
     return [outcomes[place] for place in sorted(outcomes)]
@@ -246,7 +246,7 @@ def _spelled(item: Item, order: Order, store: DirectoryStore) -> dict[str, Json]
         "agreed": item.agreed,
         "key": user_key.key_message(),  # over a pipe: no program finds it in an environment
         "store": str(store.folder),
-        "given": [*order.given],
+        "words": [*order.words],
         "app": order.app,
         "policy": {
             "models": policy.models.value,

@@ -91,7 +91,7 @@ def _replayed(request: dict[str, Json], out: IO[bytes], err: IO[bytes]) -> Judge
         [as_text(each) for each in as_list(request.get("tools live"))],
     )
     order = Order(
-        given=tuple(as_text(word) for word in as_list(request.get("given"))),
+        words=tuple(as_text(word) for word in as_list(request.get("words"))),
         app=app if isinstance(app, str) else None,
         policy=policy,
         assertions=_assertions(request),

@@ -73,7 +73,7 @@ class SectionSpans:
 
 
 def _as_call(section: Section) -> Call:
-    request = FunctionCall(function=section.framework, arguments=section.given)
+    request = FunctionCall(function=section.framework, arguments=section.inputs)
     attributes: dict[str, Json] = {**section.attributes, SECTION: section.framework}
     return Call(kind=section.kind, name=section.name, request=request, attributes=attributes)
 

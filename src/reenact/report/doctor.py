@@ -32,12 +32,12 @@ def verdict_line(verdict: Verdict) -> str:
 
 def verdict_words(verdict: Verdict) -> str:
     """Say a verdict in two words, for a line that says other things."""
-    return f"{verdict.grade.value}{', up to redaction' if verdict.given else ''}"
+    return f"{verdict.grade.value}{', up to redaction' if verdict.replaced_inputs else ''}"
 
 
 def doctor(verdict: Verdict, redaction: Protection | None = None) -> list[str]:
     """Say a verdict, what was lost with the line that would keep it, the replay kit item by item, and the redaction."""
-    lines = [verdict_line(verdict), *given_lines(verdict.given)]
+    lines = [verdict_line(verdict), *given_lines(verdict.replaced_inputs)]
     protected = in_words(redaction) if redaction is not None else ""
     if redaction is not None and redaction.failed:
         lines.append(f"  {protected}")

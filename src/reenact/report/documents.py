@@ -200,7 +200,8 @@ def verdict_document(verdict: Verdict) -> dict[str, Json]:
         "grade": verdict.grade.value,
         "redacted": verdict.redacted,
         "given": [
-            {"call": each.call, "field": each.field, "classes": dict[str, Json](each.classes)} for each in verdict.given
+            {"call": each.call, "field": each.field, "classes": dict[str, Json](each.classes)}
+            for each in verdict.replaced_inputs
         ],
         "reasons": [
             {"call": reason.call, "field": reason.field, "lost": reason.lost, "fix": reason.fix}
@@ -284,6 +285,7 @@ def replay_document(
         "outcome": result.strictness.value,
         "unwatched": [*result.unwatched],
         "unwitnessed": [*result.unwitnessed],
+        "unlike": [*result.unlike],
         "by_tools": {tool: [*paths] for tool, paths in result.by_tools.items()},
         "world": {**result.world},
         "level": result.level,

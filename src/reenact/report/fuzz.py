@@ -76,10 +76,10 @@ def variation(each: Variation) -> str:
     """Say a variation in one line: the call, the place, both values."""
     at = f"{each.call}: {each.path}" if each.path else each.call
     if isinstance(each.before, Absent) and isinstance(each.after, Absent):
-        return f"{at}: {each.said}"
+        return f"{at}: {each.description}"
     after = "left out" if isinstance(each.after, Absent) else short_json(each.after, _WIDTH)
     before = "" if isinstance(each.before, Absent) else f"{short_json(each.before, _WIDTH)} → "
-    return f"{at}: {before}{after}  ({each.said})"
+    return f"{at}: {before}{after}  ({each.description})"
 
 
 def again(discovery: Discovery, fuzz: Fuzzed) -> str:
@@ -201,5 +201,5 @@ def _variation_document(each: Variation) -> dict[str, Json]:
         "before": None if isinstance(each.before, Absent) else each.before,
         "after": None if isinstance(each.after, Absent) else each.after,
         "absent": absent,
-        "said": each.said,
+        "said": each.description,
     }

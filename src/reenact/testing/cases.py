@@ -121,7 +121,7 @@ class Case:
         fixtures.add(self.path, extras.spans)
         self.facts["added"] = str(len(new))
 
-    def told(self) -> dict[str, str]:
+    def properties(self) -> dict[str, str]:
         """Give what the report and JUnit are told."""
         return {"fixture": path_name(self.path), **self.facts}
 
@@ -295,9 +295,9 @@ class Replays:
             self._case.keep(ran.run, ran.siblings)
         return Outcome(self._case, ran, None, program)
 
-    def told(self) -> dict[str, str]:
+    def properties(self) -> dict[str, str]:
         """Give what the report is told."""
-        return self._case.told()
+        return self._case.properties()
 
     def finish(self, error: BaseException | None) -> None:
         """Judge what the test has said nothing of. A test that failed by itself is left its own failure."""

@@ -90,9 +90,9 @@ class Here:
             os.environ.pop(name, None)
         self._report = session.end(error)
 
-    def told(self) -> dict[str, str]:
+    def properties(self) -> dict[str, str]:
         """Give what the report is told."""
-        return self._case.told()
+        return self._case.properties()
 
     def finish(self, error: BaseException | None) -> None:
         """Judge the test, whose body has ended with `error`. Raises `TestFailed` where it has to fail."""

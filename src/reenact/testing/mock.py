@@ -197,7 +197,7 @@ class MockModel:
         if self._unexpected:
             raise TestFailed(self._unexpected[0])
 
-    def told(self) -> dict[str, str]:
+    def properties(self) -> dict[str, str]:
         """Give what the report is told: nothing."""
         return {}
 

@@ -82,7 +82,7 @@ class Program:
         with _Output(self.store) as output:
             start = self._start(fixture, output)
             execution = replay(fixture, argv, cwd, self.policy, self.store, start=_with(start, self.environ))
-            out, err = output.said(quiet=quiet)
+            out, err = output.texts(quiet=quiet)
         return Ran(result=execution.result, run=execution.run, exit_code=execution.exit_code, stdout=out, stderr=err)
 
     def _start(self, fixture: RunSource, output: _Output) -> Start:
@@ -111,7 +111,7 @@ class Program:
             process = spawned(self._argv(), self.root / self.folder, environ, output.stdout, output.stderr)
             code = process.wait()
             runs = drain.finish({process.pid: code})
-            out, err = output.said()
+            out, err = output.texts()
         own = max(runs, key=lambda run: len(run.nodes), default=None)
         others = tuple(run for run in runs if run is not own)
         return Ran(result=None, run=own, siblings=others, exit_code=code, stdout=out, stderr=err)
@@ -149,7 +149,7 @@ class _Output:
             for name in ("stdout", "stderr")
         )
 
-    def said(self, *, quiet: bool = False) -> tuple[str, str]:
+    def texts(self, *, quiet: bool = False) -> tuple[str, str]:
         """Give both texts, and unless `quiet` show them as the test's own output."""
         texts: list[str] = []
         for stream, ours in ((self.stdout, sys.stdout), (self.stderr, sys.stderr)):

@@ -242,7 +242,7 @@ class Verdict:
     kit: tuple[KitItem, ...] = ()
     redacted: int = 0
     """How many values redaction replaced. Where any is consumed, `exact` is up to redaction."""
-    given: tuple[ReplacedInputs, ...] = ()
+    replaced_inputs: tuple[ReplacedInputs, ...] = ()
     """The replaced values that the program was given, by call and field: what it reads out of them is not recorded."""
 
 

@@ -64,7 +64,7 @@ class Variation:
     """What of the call, as `reenact fork --set` spells it; empty where that has no word for it."""
     before: Json | Absent = ABSENT
     after: Json | Absent = ABSENT
-    said: str
+    description: str
     """What was done, in a few words."""
     size: int = 1
     """How much was changed; of two that do the same harm the smaller one is told."""

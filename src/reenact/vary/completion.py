@@ -91,7 +91,7 @@ def _ordered(run: Run, group: Sequence[Node], order: Sequence[Node], size: int) 
         kind="completion",
         group=Group.TIMING,
         call=" and ".join(node.label for node in group[:2]) + (" …" if len(group) > 2 else ""),
-        said=f"answered in the order {labels}{' …' if len(order) > 6 else ''}",
+        description=f"answered in the order {labels}{' …' if len(order) > 6 else ''}",
         size=size,
         edits=tuple(edits),
     )

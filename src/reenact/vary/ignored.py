@@ -63,7 +63,7 @@ def _variation(name: str, row: _Row) -> Variation:
         group=Group.KEYS,
         call=f"{len(row.calls)} calls",
         path=name,
-        said=f"{name} has another value",
+        description=f"{name} has another value",
         size=len(row.calls),
         edits=tuple(row.edits),
         renames=tuple(row.renames.items()),
@@ -193,7 +193,7 @@ def _exchanged(run: Run) -> Iterator[Variation]:
                     group=Group.KEYS,
                     call=f"{one.label} and {other.label}",
                     path=f"request.{names[0]}",
-                    said=f"the answers of two calls that differ only in {names[0]} are exchanged",
+                    description=f"the answers of two calls that differ only in {names[0]} are exchanged",
                     size=2,
                     edits=(_taking(one, other), _taking(other, one)),
                 )

@@ -119,7 +119,7 @@ def _prompt_variation(
         path=path,
         before=before,
         after=after,
-        said=description,
+        description=description,
         size=max(1, size),
         argv=argv,
     )
