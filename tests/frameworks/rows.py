@@ -217,6 +217,7 @@ row(
     + 'call look_up {"city": "Oslo"}\ncall transfer_to_booker {}\n'
     + 'call book {"city": "Bergen"} && call note {"text": "booked"}\n'
     + "Your trip number § is booked.\nA line §.\nA good line §.\n",
+    structure="7 agent, 2 chain",
     beside=("autogen-ext",),
 )
 row(
@@ -311,6 +312,7 @@ row(
     + 'call look_up {"city": "Oslo"}\ncall transfer_to_agent {"agent_name": "booker"}\n'
     + 'call book {"city": "Bergen"}\ncall note {"text": "booked"}\nYour trip number § is booked.\n'
     + "A draft §.\nA good draft §.\n",
+    structure="7 agent, 4 chain",
     beside=("anthropic",),
 )
 row(
@@ -321,6 +323,7 @@ row(
     3,
     'call look_up {"city": "Oslo"}\nA plan §.\ncall book {"city": "Bergen"} && call note {"text": "booked"}\n'
     "Your trip number § is booked.\n",
+    structure="2 agent, 3 chain",
 )
 row(
     "ag2_agent",
