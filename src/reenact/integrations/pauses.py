@@ -94,7 +94,8 @@ def _is_set(original: Callable[..., bool]) -> Callable[..., bool]:
         def has_come(seconds: float) -> bool | None:
             return original(self) or (self.wait(seconds) if seconds else False) or None
 
-        return pauses.looked(pauses.looking(_getframe(1), self), has_come) is not None
+        waiting = pauses.looking(_getframe(1), self)
+        return original(self) if waiting is None else pauses.looked(waiting, has_come) is not None
 
     return is_set
 
@@ -125,7 +126,8 @@ def _is_alive(original: Callable[..., bool]) -> Callable[..., bool]:
                 self.join(seconds)
             return None if original(self) else True
 
-        return pauses.looked(pauses.looking(_getframe(1), self), has_ended) is None
+        waiting = pauses.looking(_getframe(1), self)
+        return original(self) if waiting is None else pauses.looked(waiting, has_ended) is None
 
     return is_alive
 
@@ -140,7 +142,8 @@ def _done(original: Callable[..., bool]) -> Callable[..., bool]:
                 wait([self], seconds)
             return original(self) or None
 
-        return pauses.looked(pauses.looking(_getframe(1), self), is_over) is not None
+        waiting = pauses.looking(_getframe(1), self)
+        return original(self) if waiting is None else pauses.looked(waiting, is_over) is not None
 
     return done
 
