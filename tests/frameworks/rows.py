@@ -227,6 +227,7 @@ row(
     6,
     6,
     BASE.replace("call ", "call Travel-") * 2,
+    structure="2 agent",
 )
 row(
     "agent_framework_agent",
@@ -237,7 +238,15 @@ row(
     (BASE + "You are welcome §.\n") * 2,
     beside=("agent-framework-openai",),
 )
-row("strands_agent", "strands-agents", "`ToolContext`, `agent.state`; sync and streamed", 6, 6, BASE * 2)
+row(
+    "strands_agent",
+    "strands-agents",
+    "`ToolContext`, `agent.state`; sync and streamed",
+    6,
+    6,
+    BASE * 2,
+    structure="2 agent",
+)
 row(
     "instructor_models",
     "instructor",
@@ -271,6 +280,7 @@ row(
     + _step("Done.", "finish", "{}")
     + _fields(reasoning="Done.", answer="Your trip number § is noted.")
     + _fields(reasoning="So.", answer="Because of §."),
+    structure="2 agent, 12 chain",
     beside=("litellm",),
 )
 row(
@@ -301,6 +311,7 @@ row(
     6,
     6,
     BASE * 2,
+    structure="2 agent",
 )
 row(
     "google_adk_agents",
