@@ -271,7 +271,7 @@ def take(reel: Reel) -> dict[str, list[Pause]]:
     return pauses_by_lane
 
 
-def slept(sleep: Callable[[Any], object], seconds: object, frame: FrameType) -> None:
+def slept(sleep: Callable[[Any], object], seconds: object, frame: FrameType | None) -> None:
     """Sleep in the agent's own code, and go on in turn."""
     waiting = Waiting(frame)
     try:

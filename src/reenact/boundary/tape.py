@@ -19,14 +19,13 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
-from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from types import CodeType, FrameType
 from typing import Any, Final, Protocol, cast
 
 from reenact.boundary import flows, lanes, own_processes, place
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.lanes import Lane
-from reenact.boundary.own_code import is_own_code, own_modules
+from reenact.boundary.own_code import frame_above, is_own_code, own_modules
 from reenact.boundary.place import Place
 from reenact.contracts.integration import PatchSet
 from reenact.values.json import Json
@@ -363,7 +362,7 @@ def measurement(name: str) -> Callable[[Any], Any]:
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
         def measure(*args: Any, **kwargs: Any) -> Any:
-            site = sites.of(_getframe(1)) if is_on() else None
+            site = sites.of(frame_above(1)) if is_on() else None
             real = original(*args, **kwargs)
             if site is None or not isinstance(real, int | float | tuple):
                 return real

@@ -12,11 +12,11 @@ import threading
 import time
 from collections.abc import Callable
 from functools import wraps
-from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from types import FrameType
 from typing import Any, Final
 
 from reenact.boundary import lanes, pauses, tape
+from reenact.boundary.own_code import frame_above
 from reenact.boundary.pauses import LONGER_S, Waiting
 from reenact.boundary.tape import Sites, Source
 from reenact.contracts.integration import Integration, PatchSet
@@ -31,7 +31,7 @@ def _sleep(original: Callable[[Any], None]) -> Callable[[Any], None]:
 
     @wraps(original)
     def sleep(seconds: Any, /) -> None:
-        if not pauses.is_on() or not pauses.is_a_while(seconds) or sites.of(frame := _getframe(1)) is None:
+        if not pauses.is_on() or not pauses.is_a_while(seconds) or sites.of(frame := frame_above(1)) is None:
             original(seconds)
         else:
             pauses.slept(original, seconds, frame)
@@ -42,14 +42,15 @@ def _sleep(original: Callable[[Any], None]) -> Callable[[Any], None]:
 def _async_sleep(original: Callable[..., Any]) -> Callable[..., Any]:
     sites = Sites(_ASYNC_SLEEP, libraries=False)
 
-    def is_own(frame: FrameType) -> bool:
-        if frame.f_code is _STEP:  # a task that does nothing else: whose it is only its lane tells
+    def is_own(frame: FrameType | None) -> bool:
+        # Of a task that does nothing else only its lane tells whose it is.
+        if frame is not None and frame.f_code is _STEP:
             return not lanes.current().is_aside
         return sites.of(frame) is not None
 
     @wraps(original)
     async def sleep(delay: float, result: Any = None) -> Any:
-        if not pauses.is_on() or not pauses.is_a_while(delay) or not is_own(frame := _getframe(1)):
+        if not pauses.is_on() or not pauses.is_a_while(delay) or not is_own(frame := frame_above(1)):
             return await original(delay, result)
         waiting = Waiting(frame)
         try:
@@ -68,14 +69,14 @@ def _async_sleep(original: Callable[..., Any]) -> Callable[..., Any]:
 def _wait(original: Callable[..., bool]) -> Callable[..., bool]:
     sites = Sites(_WAIT, libraries=False)
 
-    def is_own(frame: FrameType) -> bool:
-        return frame.f_code is _TIMER or sites.of(frame) is not None
+    def is_own(frame: FrameType | None) -> bool:
+        return frame is not None and (frame.f_code is _TIMER or sites.of(frame) is not None)
 
     @wraps(original)
     def wait(self: threading.Event, timeout: float | None = None) -> bool:
-        if timeout is None and pauses.is_on() and is_own(_getframe(1)):
+        if timeout is None and pauses.is_on() and is_own(frame_above(1)):
             pauses.blocks()
-        if not pauses.is_on() or not pauses.is_a_while(timeout) or not is_own(frame := _getframe(1)):
+        if not pauses.is_on() or not pauses.is_a_while(timeout) or not is_own(frame := frame_above(1)):
             was_set = original(self, timeout)
             if was_set:
                 pauses.learn(self)
@@ -94,7 +95,7 @@ def _is_set(original: Callable[..., bool]) -> Callable[..., bool]:
         def has_come(seconds: float) -> bool | None:
             return original(self) or (self.wait(seconds) if seconds else False) or None
 
-        waiting = pauses.looking(_getframe(1), self)
+        waiting = pauses.looking(frame_above(1), self)
         return original(self) if waiting is None else pauses.looked(waiting, has_come) is not None
 
     return is_set
@@ -126,7 +127,7 @@ def _is_alive(original: Callable[..., bool]) -> Callable[..., bool]:
                 self.join(seconds)
             return None if original(self) else True
 
-        waiting = pauses.looking(_getframe(1), self)
+        waiting = pauses.looking(frame_above(1), self)
         return original(self) if waiting is None else pauses.looked(waiting, has_ended) is None
 
     return is_alive
@@ -142,7 +143,7 @@ def _done(original: Callable[..., bool]) -> Callable[..., bool]:
                 wait([self], seconds)
             return original(self) or None
 
-        waiting = pauses.looking(_getframe(1), self)
+        waiting = pauses.looking(frame_above(1), self)
         return original(self) if waiting is None else pauses.looked(waiting, is_over) is not None
 
     return done

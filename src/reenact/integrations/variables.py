@@ -14,13 +14,12 @@ from collections.abc import Callable
 from functools import wraps
 from opcode import opmap
 from pathlib import Path
-from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from types import FrameType
 from typing import Any, Final, cast
 
 from reenact.boundary import door, variables
 from reenact.boundary.forgiving import forgive
-from reenact.boundary.own_code import is_own_code
+from reenact.boundary.own_code import frame_above, is_own_code
 from reenact.boundary.tape import Sites, Source
 from reenact.boundary.touches import ABSENT
 from reenact.contracts.integration import Integration, PatchSet
@@ -47,7 +46,7 @@ def _item(original: Callable[..., str]) -> Callable[..., str]:
     @wraps(original)
     def __getitem__(self: Any, key: str) -> str:  # noqa: N807 - it is that method
         try:
-            if variables.is_new(key) and self is os.environ and _reads_one(_getframe(1)):
+            if variables.is_new(key) and self is os.environ and _reads_one(frame_above(1)):
                 variables.note(key)
         except Exception:
             forgive("variables.item")
@@ -64,7 +63,7 @@ def _looks(original: Callable[..., bool]) -> Callable[..., bool]:
         answer = original(path, *args, **kwargs)
         if not answer and door.is_kept():
             try:
-                _tell_absent(path, _getframe(1))
+                _tell_absent(path, frame_above(1))
             except Exception:
                 forgive("variables.absent")
         return answer
@@ -72,8 +71,8 @@ def _looks(original: Callable[..., bool]) -> Callable[..., bool]:
     return is_there
 
 
-def _tell_absent(path: Any, frame: FrameType) -> None:
-    if isinstance(path, str | os.PathLike) and is_own_code(frame.f_code, frame.f_globals):
+def _tell_absent(path: Any, frame: FrameType | None) -> None:
+    if isinstance(path, str | os.PathLike) and frame is not None and is_own_code(frame.f_code, frame.f_globals):
         name = os.fsdecode(cast("str | os.PathLike[str]", path))
         if not os.path.lexists(name):
             sys.audit(ABSENT, os.path.abspath(name))  # noqa: PTH100 - a link stays one
