@@ -21,6 +21,8 @@ _WORDS: Final = ("API_KEY", "APIKEY", "SECRET_", "PASSWORD", "ACCESS_KEY")
 _SHORTEST, _LONG_ENOUGH = 12, 24
 _SHORTEST_HEADER: Final = 16
 """Characters of a header's secret that is looked for elsewhere; shorter ones may be words."""
+_FEWEST_CHARACTERS: Final = 6
+"""Different characters of one that is looked for: zeros stand in many a number."""
 _MOST: Final = 32
 """Secrets of headers that are looked for, the latest."""
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -61,7 +63,7 @@ def stand_in(secret: str) -> str:
     token = f"{MARK}known_secret_{digest[:20]}"
     if _UUID.fullmatch(secret):
         token = f"{digest[:8]}-{digest[8:12]}-4{digest[12:15]}-a{digest[15:18]}-{digest[18:30]}"
-    if len(secret) >= _SHORTEST_HEADER:
+    if len(secret) >= _SHORTEST_HEADER and len(set(secret)) >= _FEWEST_CHARACTERS:
         for spelled in {secret, unquote(secret), quote(secret, safe="")}:
             _STAND_INS.pop(spelled, None)
             _STAND_INS[spelled] = token
