@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from reenact.compare.volatile import Side, Volatile
@@ -82,3 +84,10 @@ def test_a_uuid_of_the_recording_in_the_place_of_another_is_a_difference() -> No
     assert known.alike(recorded, swapped) is None
     assert known.alike(recorded, f"order {FIRST} of {THIRD}") == {"uuids": 1}
     assert Volatile(A, B).alike(recorded, swapped) == {"uuids": 2}
+
+
+def test_a_temporary_name_of_the_recording_in_the_place_of_another_is_a_difference() -> None:
+    one, two = (replace(side, temporary=frozenset({"tmpone11", "tmptwo22"})) for side in (A, B))
+    sides = Volatile(one, replace(two, temporary=two.temporary | {"tmpnew33"}))
+    assert sides.alike("wrote /tmp/tmpone11/a", "wrote /tmp/tmptwo22/a") is None
+    assert sides.alike("wrote /tmp/tmpone11/a", "wrote /tmp/tmpnew33/a") == {"temporary names": 1}

@@ -138,15 +138,19 @@ class Volatile:
             if not shared or "replaced" in shared:  # of two placeholders nobody knows what they stand for
                 return None
             kind = next(each for each in _KINDS if each in shared)
-            if kind == "uuids" and self._is_known(one.text.lower(), other.text.lower()):
+            if self._is_known(kind, one.text, other.text):
                 return None
             counts[kind] += 1
             if kind in _ONE_TO_ONE:
                 pairs.append((kind, one.text, other.text))
         return counts, pairs
 
-    def _is_known(self, one: str, other: str) -> bool:
-        return other in self.drawn or not self.known.isdisjoint((one, other))
+    def _is_known(self, kind: str, one: str, other: str) -> bool:
+        """Tell that what stands in the place of `one` is another value of the recording, and no new one."""
+        if kind == "temporary names":  # those of own code come again in a replay
+            return other in self.a.temporary
+        one, other = one.lower(), other.lower()
+        return kind == "uuids" and (other in self.drawn or not self.known.isdisjoint((one, other)))
 
     def _maps(self, pairs: list[tuple[str, str, str]]) -> bool:
         """Learn which name stands for which; False where one stood for another before."""
