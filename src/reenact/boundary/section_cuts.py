@@ -11,9 +11,37 @@ from typing import Any
 from reenact.boundary import sections
 from reenact.boundary.forgiving import swallow
 from reenact.boundary.sections import Section
+from reenact.contracts.integration import PatchSet
+from reenact.values.call import CallKind
+from reenact.values.json import Json
+from reenact.values.run import NODE_ID, NODE_NAME, NODE_PARENT
 
 Begin = Callable[[tuple[Any, ...], dict[str, Any]], Section | None]
 """Begins the section of a call with these arguments; None where it is to be none."""
+
+
+def cut(patches: PatchSet, library_class: Any, begin: Begin, *names: str) -> None:
+    """Put a section around those of some methods that a class of a framework has: its versions differ in them."""
+    sections.use(patches)
+    for name in names:
+        if hasattr(library_class, name):
+            patches.replace(library_class, name, as_section(begin))
+
+
+def argument(args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
+    """Give the first argument of a method behind `self`, by its place or its name; None where there is none."""
+    return kwargs.get(name, args[1] if len(args) > 1 else None)
+
+
+def node(framework: str, name: str, *, in_agent: bool = False) -> dict[str, Json]:
+    """Name a node of a framework, and the section of that framework around it; with `in_agent` the nearest agent's."""
+    attributes: dict[str, Json] = {NODE_ID: name, NODE_NAME: name}
+    around = sections.current()
+    while in_agent and around is not None and around.kind is not CallKind.AGENT:
+        around = around.parent
+    if around is not None and around.framework == framework:
+        attributes[NODE_PARENT] = around.name
+    return attributes
 
 
 def as_section(begin: Begin) -> Callable[[Any], Any]:

@@ -5,16 +5,14 @@ A team hands each turn to a container, which asks the agent; an agent that runs 
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Any, Final
 
 from reenact.boundary import sections
-from reenact.boundary.section_cuts import as_section
+from reenact.boundary.section_cuts import cut, node
 from reenact.boundary.sections import Section
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values.call import CallKind
 from reenact.values.json import Json
-from reenact.values.run import NODE_ID, NODE_NAME, NODE_PARENT
 
 _FRAMEWORK: Final = "autogen"
 _AGENTS: Final = "autogen_agentchat.agents._base_chat_agent"
@@ -24,10 +22,7 @@ _TURNS: Final = "autogen_agentchat.teams._group_chat._chat_agent_container"
 
 def _agent_section(agent: Any, inputs: Json) -> Section | None:
     name = str(agent.name)
-    attributes: dict[str, Json] = {NODE_ID: name, NODE_NAME: name}
-    if (around := sections.current()) is not None and around.framework == _FRAMEWORK:
-        attributes[NODE_PARENT] = around.name
-    return sections.begin(_FRAMEWORK, CallKind.AGENT, name, inputs=inputs, attributes=attributes)
+    return sections.begin(_FRAMEWORK, CallKind.AGENT, name, inputs=inputs, attributes=node(_FRAMEWORK, name))
 
 
 def _task(kwargs: dict[str, Any]) -> Json:
@@ -55,22 +50,9 @@ def _team(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Section | None:
 
 
 def _install(patches: PatchSet) -> None:
-    def cut_agents(module: ModuleType) -> None:
-        sections.use(patches)
-        for name in ("run", "run_stream"):
-            patches.replace(module.BaseChatAgent, name, as_section(_alone))
-
-    def cut_teams(module: ModuleType) -> None:
-        sections.use(patches)
-        patches.replace(module.BaseGroupChat, "run_stream", as_section(_team))
-
-    def cut_turns(module: ModuleType) -> None:
-        sections.use(patches)
-        patches.replace(module.ChatAgentContainer, "handle_request", as_section(_turn))
-
-    patches.when_imported(_AGENTS, cut_agents)
-    patches.when_imported(_TEAMS, cut_teams)
-    patches.when_imported(_TURNS, cut_turns)
+    patches.when_imported(_AGENTS, lambda module: cut(patches, module.BaseChatAgent, _alone, "run", "run_stream"))
+    patches.when_imported(_TEAMS, lambda module: cut(patches, module.BaseGroupChat, _team, "run_stream"))
+    patches.when_imported(_TURNS, lambda module: cut(patches, module.ChatAgentContainer, _turn, "handle_request"))
 
 
 INTEGRATION = Integration(

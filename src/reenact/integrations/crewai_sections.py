@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Final
 
 from reenact.boundary import sections
-from reenact.boundary.section_cuts import as_section
+from reenact.boundary.section_cuts import argument, cut, node
 from reenact.boundary.sections import Section
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values.call import CallKind
-from reenact.values.json import Json
-from reenact.values.run import NODE_ID, NODE_NAME, NODE_PARENT
 
 _FRAMEWORK: Final = "crewai"
 _CREW, _TASK, _AGENT, _FLOW = "crewai.crew", "crewai.task", "crewai.agent.core", "crewai.flow.flow"
@@ -22,8 +19,7 @@ _LONGEST: Final = 60
 
 def _crew(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Section | None:
     name = str(getattr(args[0], "name", None) or "crew")
-    inputs = kwargs.get("inputs", args[1] if len(args) > 1 else None)
-    return sections.begin(_FRAMEWORK, CallKind.CHAIN, name, inputs={"inputs": inputs})
+    return sections.begin(_FRAMEWORK, CallKind.CHAIN, name, inputs={"inputs": argument(args, kwargs, "inputs")})
 
 
 def _task(args: tuple[Any, ...], _kwargs: dict[str, Any]) -> Section | None:
@@ -36,12 +32,7 @@ def _task(args: tuple[Any, ...], _kwargs: dict[str, Any]) -> Section | None:
 def _agent(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Section | None:
     """Begin the section of an agent; one that hands work to another has that one in its own."""
     name = str(args[0].role).strip()
-    attributes: dict[str, Json] = {NODE_ID: name, NODE_NAME: name}
-    around = sections.current()
-    while around is not None and around.kind is not CallKind.AGENT:
-        around = around.parent
-    if around is not None and around.framework == _FRAMEWORK:
-        attributes[NODE_PARENT] = around.name
+    attributes = node(_FRAMEWORK, name, in_agent=True)
     asked = kwargs.get("messages", args[1] if len(args) > 1 else kwargs.get("task"))
     text = asked if isinstance(asked, str) else str(getattr(asked, "description", ""))
     return sections.begin(_FRAMEWORK, CallKind.AGENT, name, inputs={"task": text}, attributes=attributes)
@@ -56,39 +47,26 @@ def _flow(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Section | None:
     if _is_own(args[0]):
         return None
     name = str(getattr(args[0], "name", None) or type(args[0]).__name__)
-    inputs = kwargs.get("inputs", args[1] if len(args) > 1 else None)
-    return sections.begin(_FRAMEWORK, CallKind.CHAIN, name, inputs={"inputs": inputs})
+    return sections.begin(_FRAMEWORK, CallKind.CHAIN, name, inputs={"inputs": argument(args, kwargs, "inputs")})
 
 
 def _method(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Section | None:
     if _is_own(args[0]):
         return None
-    name = str(kwargs.get("method_name", args[1] if len(args) > 1 else "method"))
-    return sections.begin(_FRAMEWORK, CallKind.CHAIN, name, attributes={NODE_ID: name, NODE_NAME: name})
+    name = str(argument(args, kwargs, "method_name"))
+    return sections.begin(_FRAMEWORK, CallKind.CHAIN, name, attributes=node(_FRAMEWORK, name))
 
 
 def _install(patches: PatchSet) -> None:
-    def cut(library_class: Any, begin: Callable[..., Section | None], *names: str) -> None:
-        sections.use(patches)
-        for name in names:
-            if hasattr(library_class, name):  # another version has not all of them
-                patches.replace(library_class, name, as_section(begin))
-
-    def cut_crew(module: ModuleType) -> None:
-        cut(module.Crew, _crew, "kickoff", "akickoff")
-
-    def cut_task(module: ModuleType) -> None:
-        cut(module.Task, _task, "_execute_core", "_aexecute_core")
-
     def cut_agent(module: ModuleType) -> None:
-        cut(module.Agent, _agent, "execute_task", "aexecute_task", "kickoff", "kickoff_async")
+        cut(patches, module.Agent, _agent, "execute_task", "aexecute_task", "kickoff", "kickoff_async")
 
     def cut_flow(module: ModuleType) -> None:
-        cut(module.Flow, _flow, "kickoff_async")
-        cut(module.Flow, _method, "_execute_method")
+        cut(patches, module.Flow, _flow, "kickoff_async")
+        cut(patches, module.Flow, _method, "_execute_method")
 
-    patches.when_imported(_CREW, cut_crew)
-    patches.when_imported(_TASK, cut_task)
+    patches.when_imported(_CREW, lambda module: cut(patches, module.Crew, _crew, "kickoff", "akickoff"))
+    patches.when_imported(_TASK, lambda module: cut(patches, module.Task, _task, "_execute_core", "_aexecute_core"))
     patches.when_imported(_AGENT, cut_agent)
     patches.when_imported(_FLOW, cut_flow)
 

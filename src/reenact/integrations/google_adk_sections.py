@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Any, Final
 
 from reenact.boundary import sections
-from reenact.boundary.section_cuts import as_section
+from reenact.boundary.section_cuts import argument, cut
 from reenact.boundary.sections import Section
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values.call import CallKind
@@ -33,24 +32,14 @@ def _agent(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Section | None:
     attributes: dict[str, Json] = {NODE_ID: name, NODE_NAME: name}
     if (above := getattr(agent, "parent_agent", None)) is not None:
         attributes[NODE_PARENT] = str(above.name)
-    context = kwargs.get("parent_context", args[1] if len(args) > 1 else None)
+    context = argument(args, kwargs, "parent_context")
     asked = _text(getattr(context, "user_content", None))
     return sections.begin(_FRAMEWORK, CallKind.AGENT, name, inputs={"user_content": asked}, attributes=attributes)
 
 
 def _install(patches: PatchSet) -> None:
-    def cut_agents(module: ModuleType) -> None:
-        sections.use(patches)
-        for name in ("run_async", "run_live"):
-            patches.replace(module.BaseAgent, name, as_section(_agent))
-
-    def cut_runners(module: ModuleType) -> None:
-        sections.use(patches)
-        for name in ("run_async", "run_live"):
-            patches.replace(module.Runner, name, as_section(_invocation))
-
-    patches.when_imported(_AGENTS, cut_agents)
-    patches.when_imported(_RUNNERS, cut_runners)
+    patches.when_imported(_AGENTS, lambda module: cut(patches, module.BaseAgent, _agent, "run_async", "run_live"))
+    patches.when_imported(_RUNNERS, lambda module: cut(patches, module.Runner, _invocation, "run_async", "run_live"))
 
 
 INTEGRATION = Integration(

@@ -6,12 +6,10 @@ from types import ModuleType
 from typing import Any, Final
 
 from reenact.boundary import sections
-from reenact.boundary.section_cuts import as_section
+from reenact.boundary.section_cuts import argument, as_section, cut, node
 from reenact.boundary.sections import Section
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values.call import CallKind
-from reenact.values.json import Json
-from reenact.values.run import NODE_ID, NODE_NAME, NODE_PARENT
 
 _FRAMEWORK: Final = "haystack"
 _PIPELINE, _AGENT = "haystack.core.pipeline.pipeline", "haystack.components.agents.agent"
@@ -25,16 +23,13 @@ def _pipeline(args: tuple[Any, ...], _kwargs: dict[str, Any]) -> Section | None:
 def _component(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Section | None:
     """Begin the section of a component; the functions that run one are static."""
     name = str(kwargs.get("component_name", args[0] if args else "component"))
-    return sections.begin(_FRAMEWORK, CallKind.CHAIN, name, attributes={NODE_ID: name, NODE_NAME: name}, bare=True)
+    return sections.begin(_FRAMEWORK, CallKind.CHAIN, name, attributes=node(_FRAMEWORK, name), bare=True)
 
 
 def _agent(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Section | None:
-    attributes: dict[str, Json] = {}
-    if (around := sections.current()) is not None and around.framework == _FRAMEWORK:
-        attributes[NODE_PARENT] = around.name
-    messages = kwargs.get("messages", args[1] if len(args) > 1 else None) or ()
-    texts: list[Json] = [str(getattr(each, "text", None) or "") for each in messages]
-    return sections.begin(_FRAMEWORK, CallKind.AGENT, "agent", inputs={"messages": texts}, attributes=attributes)
+    messages = argument(args, kwargs, "messages") or ()
+    inputs = {"messages": [str(getattr(each, "text", None) or "") for each in messages]}
+    return sections.begin(_FRAMEWORK, CallKind.AGENT, "agent", inputs=inputs, attributes=node(_FRAMEWORK, "agent"))
 
 
 def _static(original: Any) -> Any:
@@ -43,20 +38,13 @@ def _static(original: Any) -> Any:
 
 def _install(patches: PatchSet) -> None:
     def cut_pipeline(module: ModuleType) -> None:
-        sections.use(patches)
-        for name in ("run", "run_async_generator"):
-            patches.replace(module.Pipeline, name, as_section(_pipeline))
+        cut(patches, module.Pipeline, _pipeline, "run", "run_async_generator")
         for name in ("_run_component", "_run_component_async"):
             if hasattr(module.Pipeline, name):  # another version has no such function
                 patches.replace(module.Pipeline, name, _static)
 
-    def cut_agent(module: ModuleType) -> None:
-        sections.use(patches)
-        for name in ("run", "run_async"):
-            patches.replace(module.Agent, name, as_section(_agent))
-
     patches.when_imported(_PIPELINE, cut_pipeline)
-    patches.when_imported(_AGENT, cut_agent)
+    patches.when_imported(_AGENT, lambda module: cut(patches, module.Agent, _agent, "run", "run_async"))
 
 
 INTEGRATION = Integration(

@@ -6,12 +6,10 @@ from types import ModuleType
 from typing import Any, Final
 
 from reenact.boundary import sections
-from reenact.boundary.section_cuts import as_section_of_block
+from reenact.boundary.section_cuts import argument, as_section_of_block, node
 from reenact.boundary.sections import Section
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values.call import CallKind
-from reenact.values.json import Json
-from reenact.values.run import NODE_ID, NODE_NAME, NODE_PARENT
 
 _HOOK: Final = "pydantic_ai.agent"
 _FRAMEWORK: Final = "pydantic-ai"
@@ -19,11 +17,8 @@ _FRAMEWORK: Final = "pydantic-ai"
 
 def _agent(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Section | None:
     name = str(getattr(args[0], "name", None) or "agent")
-    attributes: dict[str, Json] = {NODE_ID: name, NODE_NAME: name}
-    if (around := sections.current()) is not None and around.framework == _FRAMEWORK:
-        attributes[NODE_PARENT] = around.name
-    asked = kwargs.get("user_prompt", args[1] if len(args) > 1 else None)
-    return sections.begin(_FRAMEWORK, CallKind.AGENT, name, inputs={"user_prompt": asked}, attributes=attributes)
+    inputs = {"user_prompt": argument(args, kwargs, "user_prompt")}
+    return sections.begin(_FRAMEWORK, CallKind.AGENT, name, inputs=inputs, attributes=node(_FRAMEWORK, name))
 
 
 def _install(patches: PatchSet) -> None:

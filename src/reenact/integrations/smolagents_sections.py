@@ -6,12 +6,10 @@ from types import ModuleType
 from typing import Any, Final
 
 from reenact.boundary import sections
-from reenact.boundary.section_cuts import as_section
+from reenact.boundary.section_cuts import argument, cut, node
 from reenact.boundary.sections import Section
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values.call import CallKind
-from reenact.values.json import Json
-from reenact.values.run import NODE_ID, NODE_NAME, NODE_PARENT
 
 _HOOK: Final = "smolagents.agents"
 _FRAMEWORK: Final = "smolagents"
@@ -20,18 +18,13 @@ _FRAMEWORK: Final = "smolagents"
 def _agent(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Section | None:
     agent = args[0]
     name = str(getattr(agent, "name", None) or type(agent).__name__)
-    attributes: dict[str, Json] = {NODE_ID: name, NODE_NAME: name}
-    around = sections.current()
-    while around is not None and around.kind is not CallKind.AGENT:
-        around = around.parent
-    if around is not None and around.framework == _FRAMEWORK:
-        attributes[NODE_PARENT] = around.name
-    task = kwargs.get("task", args[1] if len(args) > 1 else None)
+    attributes = node(_FRAMEWORK, name, in_agent=True)
+    task = argument(args, kwargs, "task")
     return sections.begin(_FRAMEWORK, CallKind.AGENT, name, inputs={"task": task}, attributes=attributes)
 
 
 def _step(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Section | None:
-    step = kwargs.get("memory_step", args[1] if len(args) > 1 else None)
+    step = argument(args, kwargs, "memory_step")
     number = getattr(step, "step_number", "")
     return sections.begin(_FRAMEWORK, CallKind.CHAIN, f"step {number}".strip())
 
@@ -41,14 +34,13 @@ def _planning(_args: tuple[Any, ...], _kwargs: dict[str, Any]) -> Section | None
 
 
 def _install(patches: PatchSet) -> None:
-    def cut(module: ModuleType) -> None:
-        sections.use(patches)
-        patches.replace(module.MultiStepAgent, "_run_stream", as_section(_agent))
-        patches.replace(module.MultiStepAgent, "_generate_planning_step", as_section(_planning))
+    def cut_agents(module: ModuleType) -> None:
+        cut(patches, module.MultiStepAgent, _agent, "_run_stream")
+        cut(patches, module.MultiStepAgent, _planning, "_generate_planning_step")
         for name in ("ToolCallingAgent", "CodeAgent"):
-            patches.replace(getattr(module, name), "_step_stream", as_section(_step))
+            cut(patches, getattr(module, name), _step, "_step_stream")
 
-    patches.when_imported(_HOOK, cut)
+    patches.when_imported(_HOOK, cut_agents)
 
 
 INTEGRATION = Integration(name="smolagents_sections", libraries=("smolagents",), install=_install, hooks=(_HOOK,))

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Any, Final
 
 from reenact.boundary import sections
-from reenact.boundary.section_cuts import as_section
+from reenact.boundary.section_cuts import argument, cut, node
 from reenact.boundary.sections import Section
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values.call import CallKind
 from reenact.values.json import Json
-from reenact.values.run import NODE_ID, NODE_NAME, NODE_PARENT
 
 _FRAMEWORK: Final = "strands"
 _AGENT, _GRAPH, _SWARM = "strands.agent.agent", "strands.multiagent.graph", "strands.multiagent.swarm"
 
 
 def _asked(args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Json:
-    asked = kwargs.get(name, args[1] if len(args) > 1 else None)
+    asked = argument(args, kwargs, name)
     return {name: asked if isinstance(asked, str) else None}
 
 
 def _agent(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Section | None:
     name = str(getattr(args[0], "name", None) or "agent")
-    attributes: dict[str, Json] = {NODE_ID: name, NODE_NAME: name}
-    if (around := sections.current()) is not None and around.framework == _FRAMEWORK:
-        attributes[NODE_PARENT] = around.name
+    attributes = node(_FRAMEWORK, name)
     return sections.begin(
         _FRAMEWORK, CallKind.AGENT, name, inputs=_asked(args, kwargs, "prompt"), attributes=attributes
     )
@@ -38,23 +34,16 @@ def _several(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Section | None:
 
 
 def _node(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Section | None:
-    node = kwargs.get("node", args[1] if len(args) > 1 else None)
-    name = str(getattr(node, "node_id", "node"))
-    return sections.begin(_FRAMEWORK, CallKind.CHAIN, name, attributes={NODE_ID: name, NODE_NAME: name})
+    name = str(getattr(argument(args, kwargs, "node"), "node_id", "node"))
+    return sections.begin(_FRAMEWORK, CallKind.CHAIN, name, attributes=node(_FRAMEWORK, name))
 
 
 def _install(patches: PatchSet) -> None:
-    def cut_agent(module: ModuleType) -> None:
-        sections.use(patches)
-        patches.replace(module.Agent, "stream_async", as_section(_agent))
-
     def cut_several(library_class: Any) -> None:
-        sections.use(patches)
-        patches.replace(library_class, "stream_async", as_section(_several))
-        if hasattr(library_class, "_execute_node"):  # another version has no such method
-            patches.replace(library_class, "_execute_node", as_section(_node))
+        cut(patches, library_class, _several, "stream_async")
+        cut(patches, library_class, _node, "_execute_node")
 
-    patches.when_imported(_AGENT, cut_agent)
+    patches.when_imported(_AGENT, lambda module: cut(patches, module.Agent, _agent, "stream_async"))
     patches.when_imported(_GRAPH, lambda module: cut_several(module.Graph))
     patches.when_imported(_SWARM, lambda module: cut_several(module.Swarm))
 
