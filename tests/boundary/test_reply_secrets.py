@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact.boundary.reply_secrets import given_back, hide
+from reenact.boundary.reply_secrets import hide, spell_back
 from reenact.redact.engine import Engine
 from reenact.values import known_secrets
 from reenact.values.known_secrets import bytes_without_secrets, stand_in, without_secrets
@@ -34,7 +34,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_of_a_cookie_name_and_attributes_are_kept_and_come_back() -> None:
     name, value = hide("Set-Cookie", f"session={SECRET}; Path=/; HttpOnly")
     assert re.fullmatch(rf"session={TOKEN.pattern}; Path=/; HttpOnly", value)
-    assert given_back([(name, value), ("via", "1.1 gate")]) == [("Set-Cookie", value), ("via", "1.1 gate")]
+    assert spell_back([(name, value), ("via", "1.1 gate")]) == [("Set-Cookie", value), ("via", "1.1 gate")]
     assert hide("set-cookie", "theme=dark; Path=/") == (":set-cookie", "theme=dark; Path=/")
 
 
@@ -91,3 +91,15 @@ def test_the_latest_secrets_are_looked_for() -> None:
         stand_in(f"the secret with the number {number}")
     assert without_secrets("the secret with the number 0") == "the secret with the number 0"
     assert TOKEN.fullmatch(without_secrets("the secret with the number 199"))
+
+
+@pytest.mark.parametrize("value", ["Sat, 28 Nov 2026 03:00:00 GMT", "2026-11-28T03:00:00.000Z", "true"])
+def test_a_date_is_no_secret(value: str) -> None:
+    assert hide("X-Session-Expires", value) == ("X-Session-Expires", value)
+
+
+@pytest.mark.usefixtures("fresh")
+def test_of_a_secret_that_holds_another_no_part_stays() -> None:
+    short, long = stand_in("sixteen-letters-1"), stand_in("sixteen-letters-1-and-more")
+    assert without_secrets("sixteen-letters-1-and-more, sixteen-letters-1") == f"{long}, {short}"
+    assert bytes_without_secrets(b"sixteen-letters-1-and-more") == long.encode()

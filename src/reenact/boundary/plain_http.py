@@ -198,9 +198,9 @@ def phrase(status: int) -> str:
 
 def split_reason(recorded_headers: Iterable[tuple[str, str]], status: int) -> tuple[list[tuple[str, str]], str]:
     """Part recorded headers, as the program gets them, from the reason phrase."""
-    from reenact.boundary.reply_secrets import given_back
+    from reenact.boundary.reply_secrets import spell_back
 
-    header_pairs = given_back(recorded_headers)
+    header_pairs = spell_back(recorded_headers)
     reason = next((value for name, value in header_pairs if name == REASON), phrase(status))
     return [(name, value) for name, value in header_pairs if name != REASON], reason
 

@@ -7,6 +7,7 @@ its header's name, since redaction would take all of a `set-cookie`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -16,6 +17,10 @@ _COOKIE: Final = "set-cookie"
 _CHALLENGES: Final = frozenset({"www-authenticate", "proxy-authenticate"})
 _PUBLIC_SCHEMES: Final = frozenset({"basic", "bearer", "digest"})
 """Schemes whose challenge says where and how to log in, and nothing that lets in (RFC 6750, 7616, 7617)."""
+_NO_SECRET: Final = re.compile(
+    r"(?i:true|false)|[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9:]{8} GMT|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,18}Z?"
+)
+"""What a header such as `session-expires` says: a date (RFC 9110, section 5.6.7; RFC 3339), or whether."""
 _SHORT: Final = 16
 """Characters of a cookie's value that is kept: a language, a theme. Redaction decides on it."""
 
@@ -27,7 +32,7 @@ def hide(name: str, value: str) -> tuple[str, str]:
         return kept_name(name), _cookie(value)
     if lowered in _CHALLENGES:
         return name, _challenge(value)
-    return name, stand_in(value)
+    return name, value if _NO_SECRET.fullmatch(value) else stand_in(value)
 
 
 def kept_name(name: str) -> str:
@@ -35,7 +40,7 @@ def kept_name(name: str) -> str:
     return f":{name}" if name.lower() == _COOKIE else name
 
 
-def given_back(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+def spell_back(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Spell kept headers as the program gets them."""
     return [(name[1:] if name.lower() == f":{_COOKIE}" else name, value) for name, value in headers]
 

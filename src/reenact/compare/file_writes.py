@@ -15,12 +15,10 @@ from typing import Final
 from reenact.compare.rotated_logs import RotatedLog, rotated_logs
 from reenact.compare.volatile import Side, Volatile
 from reenact.values.difference import ABSENT, Absent, Divergence, divergence_to_json
-from reenact.values.file_writes import FileWrites, State, WrittenFile
+from reenact.values.file_writes import DISK_TICK_NS, FileWrites, State, WrittenFile
 from reenact.values.json import Json, compact
 from reenact.values.lenient import as_count, as_text
 
-_COARSE_NS: Final = 10_000_000
-"""So far the clock of a disk may be behind: a tick of the slowest kernel (CONFIG_HZ=100)."""
 _MOST_LINES: Final = 2000
 """Lines of a file that are looked for in another order."""
 AreOne = Callable[[str, str], bool]
@@ -210,7 +208,7 @@ def _set_time(file: WrittenFile, state: State, run: FileWrites) -> int:
     changed, was = (as_text(each.get("mtime")) for each in (state, file.before or {}))
     if not changed.isdecimal() or changed == was or not run.began_ns:
         return 0
-    return 0 if run.began_ns - _COARSE_NS <= int(changed) <= run.ended_ns else int(changed)
+    return 0 if run.began_ns - DISK_TICK_NS <= int(changed) <= run.ended_ns else int(changed)
 
 
 def _spelled_time(changed_ns: int) -> str:

@@ -26,7 +26,7 @@ from reenact.replay.policy import Reads
 from reenact.seal import inventory
 from reenact.values import unit
 from reenact.values.call import FunctionCall, Returned, Value
-from reenact.values.file_writes import Absences, FileWrites, State, WrittenFile, together, writes_of
+from reenact.values.file_writes import DISK_TICK_NS, Absences, FileWrites, State, WrittenFile, together, writes_of
 from reenact.values.json import Json
 from reenact.values.lenient import as_count, as_list, as_text
 from reenact.values.run import Node, Run
@@ -37,8 +37,6 @@ _DEEPEST: Final = 100
 """Folders in folders that are looked into."""
 _COMPARED: Final = 64 << 20
 """Bytes of files that are compared with what they were."""
-_COARSE_NS: Final = 10_000_000
-"""So far the clock of a disk may be behind: a tick of the slowest kernel (CONFIG_HZ=100)."""
 _OURS: Final = ("reenact-",)
 _LEFT_OUT: Final = (*_OURS, ".reenact", "__pycache__")
 _BESIDE: Final = ("-wal", "-journal", "-shm")
@@ -163,7 +161,7 @@ def _is_less(file: WrittenFile, other: WrittenFile | None) -> bool:
 def _made_past_notes(writes: FileWrites, runs: Iterable[Run]) -> list[str]:
     """List what came into being past every note, less what a call made that is answered: nobody makes that again."""
     calls = [
-        (node.span.start_ns - _COARSE_NS, node.span.end_ns)
+        (node.span.start_ns - DISK_TICK_NS, node.span.end_ns)
         for run in runs
         for node in run.nodes
         if isinstance(node.call.request, FunctionCall)

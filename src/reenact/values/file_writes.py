@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_count, as_list, as_object, as_text
@@ -19,6 +19,10 @@ from reenact.values.run import WRITTEN, Node, Run
 
 State = Mapping[str, Json]
 """What stood at a path: `kind` (`folder`, `link`, `other`) where it was no plain file, and what is known of it."""
+
+
+DISK_TICK_NS: Final = 10_000_000
+"""So far the clock of a disk may be behind: a tick of the slowest kernel (CONFIG_HZ=100)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

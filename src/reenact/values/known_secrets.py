@@ -79,14 +79,19 @@ def are_known() -> bool:
 
 def bytes_without_secrets(data: bytes) -> bytes:
     """Put stand-ins in the place of the secrets that headers have brought, as UTF-8 spells them."""
-    for secret, token in tuple(_STAND_INS.items()):
+    for secret, token in _longest_first():
         data = data.replace(secret.encode("utf-8", "surrogatepass"), token.encode())
     return data
 
 
 def without_secrets(text: str) -> str:
     """Put stand-ins in the place of the secrets that headers have brought."""
-    for secret, token in tuple(_STAND_INS.items()):
+    for secret, token in _longest_first():
         if secret in text:
             text = text.replace(secret, token)
     return text
+
+
+def _longest_first() -> list[tuple[str, str]]:
+    """List the secrets: of one that holds another, no part may stay."""
+    return sorted(_STAND_INS.items(), key=lambda each: -len(each[0])) if _STAND_INS else []
