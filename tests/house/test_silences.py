@@ -40,3 +40,12 @@ def test_every_silence_has_its_reason(root: Path) -> None:
 def test_a_reason_is_told_from_none(tmp_path: Path, line: str, *, told: bool) -> None:
     (tmp_path / "x.py").write_text(line)
     assert (silences(tmp_path / "x.py") == []) is told
+
+
+def test_no_wrapper_asks_for_a_frame_that_may_not_be_there(root: Path, sources: list[Path]) -> None:
+    """Native code on a thread of its own calls with no frame of Python's below: see `boundary.tape`."""
+    wrappers = [path for path in sources if path.parts[2] == "integrations"]
+    lines = [(path, line) for path in wrappers for line in (root / path).read_text("utf-8").splitlines()]
+    asked = [f"{path}: {line.strip()}" for path, line in lines if re.search(r"_getframe\([1-9]\)(?!\.f_back)", line)]
+    assert len(wrappers) > 40
+    assert asked == []

@@ -13,8 +13,7 @@ import sysconfig
 import weakref
 from functools import lru_cache
 from pathlib import Path
-from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
-from types import CodeType, FrameType, FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from reenact.boundary.touches import is_code
@@ -136,17 +135,6 @@ def own_line() -> str:
             package = f"{name}:{frame.f_lineno}"
         frame = frame.f_back
     return typed_in or package
-
-
-def frame_above(depth: int) -> FrameType | None:
-    """Give the frame that stands so far above the function that asks; None where native code called it.
-
-    A thread that Python did not start has no frame below a function that it calls: a Rust runtime wakes a loop so.
-    """
-    try:
-        return _getframe(depth + 1)
-    except ValueError:
-        return None
 
 
 _LOADERS = frozenset({"importlib", "linecache", "tokenize", "inspect", "traceback", "runpy", "zipimport", "pkgutil"})

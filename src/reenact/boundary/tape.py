@@ -4,6 +4,9 @@ Integrations put a wrapper in front of every source. The wrapper asks `Sites.of`
 draws are taped; Python's library and ourselves get the real thing. What an installed package draws is taped where it is
 seen in what the program gives out (`boundary.flows`).
 
+Who calls is `_getframe().f_back`, in every wrapper of ours: None where native code does, on a thread of its own (a Rust
+runtime that wakes a loop). `_getframe(1)` would raise there, into the agent.
+
 A draw is known by its lane, the call it was made in, and its *site*: the module and qualified name of the code that
 draws, and the source. No line number, so that an edit elsewhere in the file moves nothing; no running number over the
 whole program, so that a draw more in one function does not shift those of another. Within a site draws are told apart
@@ -19,13 +22,14 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
+from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from types import CodeType, FrameType
 from typing import Any, Final, Protocol, cast
 
 from reenact.boundary import flows, lanes, own_processes, place
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.lanes import Lane
-from reenact.boundary.own_code import frame_above, is_own_code, own_modules
+from reenact.boundary.own_code import is_own_code, own_modules
 from reenact.boundary.place import Place
 from reenact.contracts.integration import PatchSet
 from reenact.values.json import Json
@@ -362,7 +366,7 @@ def measurement(name: str) -> Callable[[Any], Any]:
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
         def measure(*args: Any, **kwargs: Any) -> Any:
-            site = sites.of(frame_above(1)) if is_on() else None
+            site = sites.of(_getframe().f_back) if is_on() else None
             real = original(*args, **kwargs)
             if site is None or not isinstance(real, int | float | tuple):
                 return real

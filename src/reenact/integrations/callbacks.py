@@ -17,12 +17,12 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextvars import Context, copy_context
 from functools import partial, wraps
+from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from typing import Any, Final
 
 from reenact.boundary import children, lanes, pauses, tape, task_births
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.lanes import Lane
-from reenact.boundary.own_code import frame_above
 from reenact.boundary.pauses import LONGER_S, Waiting
 from reenact.boundary.tape import Sites, Source
 from reenact.contracts.integration import Integration, PatchSet
@@ -74,7 +74,7 @@ class _Due:
 def _call_at(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def call_at(self: Any, when: float, callback: Any, *args: Any, context: Any = None) -> Any:
-        frame = frame_above(1)
+        frame = _getframe().f_back
         if frame is not None and frame.f_code is _CALL_LATER:
             frame = frame.f_back
         if not pauses.is_on() or _SITES.of(frame) is None or not callable(callback):
@@ -121,7 +121,7 @@ def _on_own_lane(future: Future[Any], function: Callable[[Future[Any]], object])
 def _add_done_callback(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def add_done_callback(self: Future[Any], fn: Callable[[Future[Any]], object]) -> None:
-        pauses.hand_over(frame_above(1))  # who comes late for the end runs it at once
+        pauses.hand_over(_getframe().f_back)  # who comes late for the end runs it at once
         try:
             fn = _on_own_lane(self, fn)
         except Exception:
@@ -136,7 +136,7 @@ def _from_thread(original: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(original)
     def handed_over(*args: Any, **kwargs: Any) -> Any:
-        turn = pauses.taking(frame_above(1))
+        turn = pauses.taking(_getframe().f_back)
         if turn is None:
             return original(*args, **kwargs)
         return pauses.taken_in_turn(turn, partial(original, *args, **kwargs), _HANDING_OVER)

@@ -26,13 +26,14 @@ from array import array
 from collections.abc import Callable
 from functools import wraps
 from random import Random
+from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from types import FrameType
 from typing import Any, Final, cast
 
 from reenact.boundary import flows, lanes, place, tape
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.inbound import LANE
-from reenact.boundary.own_code import frame_above, is_own_code
+from reenact.boundary.own_code import is_own_code
 from reenact.boundary.tape import SHARED, STREAMS, UNKNOWN, Sites, Source
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values.json import Json
@@ -207,7 +208,7 @@ def _throw(shared: Shared, name: str) -> Callable[[Any], Any]:
 
         @wraps(original)
         def throw(*args: Any, **kwargs: Any) -> Any:
-            stream = find(frame_above(1))
+            stream = find(_getframe().f_back)
             return original(*args, **kwargs) if stream is None else getattr(stream, name)(*args, **kwargs)
 
         return throw
@@ -225,7 +226,7 @@ def _seed(shared: Shared) -> Callable[[Any], Any]:
         @wraps(original)
         def seed(*args: Any, **kwargs: Any) -> Any:
             return_value = original(*args, **kwargs)
-            if tape.is_asked_for_by_the_agent(frame_above(1)):
+            if tape.is_asked_for_by_the_agent(_getframe().f_back):
                 chosen = any(each is not None for each in (*args[:1], kwargs.get("a"), kwargs.get("seed")))
                 tape.set_mode(shared.name, SHARED if chosen else STREAMS)
             return return_value
@@ -240,7 +241,7 @@ def _set_state(shared: Shared) -> Callable[[Any], Any]:
         @wraps(original)
         def set_state(*args: Any, **kwargs: Any) -> Any:
             return_value = original(*args, **kwargs)
-            if tape.is_asked_for_by_the_agent(frame_above(1)):
+            if tape.is_asked_for_by_the_agent(_getframe().f_back):
                 tape.set_mode(shared.name, SHARED)
             return return_value
 
@@ -253,7 +254,7 @@ def _get_state(shared: Shared) -> Callable[[Any], Any]:
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
         def get_state(*args: Any, **kwargs: Any) -> Any:
-            shared.settle(frame_above(1))
+            shared.settle(_getframe().f_back)
             return original(*args, **kwargs)
 
         return get_state
@@ -264,7 +265,7 @@ def _get_state(shared: Shared) -> Callable[[Any], Any]:
 def _bytes(original: Callable[[int], bytes]) -> Callable[[int], bytes]:
     @wraps(original)
     def urandom(size: int, /) -> bytes:
-        site = (_SIZED.get(size) or _of_size(size)).of(frame_above(1))
+        site = (_SIZED.get(size) or _of_size(size)).of(_getframe().f_back)
         return original(size) if site is None else tape.draw(site, lambda: _urandom(size))
 
     return urandom
@@ -276,7 +277,7 @@ def _token_bytes(original: Callable[..., bytes]) -> Callable[..., bytes]:
     @wraps(original)
     def token_bytes(nbytes: int | None = None) -> bytes:
         size: Any = original.__globals__.get("DEFAULT_ENTROPY") if nbytes is None else nbytes
-        site = (_SIZED.get(size) or _of_size(size)).of(frame_above(1)) if type(size) is int else None
+        site = (_SIZED.get(size) or _of_size(size)).of(_getframe().f_back) if type(size) is int else None
         return original(nbytes) if site is None else tape.draw(site, lambda: _urandom(size))
 
     return token_bytes
@@ -342,7 +343,7 @@ def _unseeded(original: Callable[..., None]) -> Callable[..., None]:
     @wraps(original)
     def seed(self: Random, a: Any = None, version: int = 2) -> None:
         if a is None and tape.is_on():
-            site = sites.of(frame_above(1))
+            site = sites.of(_getframe().f_back)
             if site is not None:
                 a = int.from_bytes(tape.draw(site, _entropy))
         original(self, a, version)
@@ -355,7 +356,7 @@ def _uuid1(original: Callable[..., uuid.UUID]) -> Callable[..., uuid.UUID]:
 
     @wraps(original)
     def uuid1(*args: Any, **kwargs: Any) -> uuid.UUID:
-        site = sites.of(frame_above(1))
+        site = sites.of(_getframe().f_back)
         return original(*args, **kwargs) if site is None else tape.draw(site, lambda: original(*args, **kwargs))
 
     return uuid1
@@ -366,7 +367,7 @@ def _uuid4(original: Callable[[], uuid.UUID]) -> Callable[[], uuid.UUID]:
 
     @wraps(original)
     def uuid4() -> uuid.UUID:
-        site = sites.of(frame_above(1))
+        site = sites.of(_getframe().f_back)
         return original() if site is None else tape.draw(site, new_uuid)
 
     def new_uuid() -> uuid.UUID:
@@ -384,7 +385,7 @@ def _temporary(original: Callable[[Any], str]) -> Callable[[Any], str]:
 
     @wraps(original)
     def __next__(self: Any) -> str:  # noqa: N807 - a method of the class that is patched
-        frame: FrameType | None = frame_above(1)
+        frame: FrameType | None = _getframe().f_back
         while frame is not None and frame.f_globals.get("__name__") == "tempfile":
             if frame.f_code.co_name == "_get_default_tempdir":  # it tries folders, once in a process
                 return original(self)
@@ -400,7 +401,7 @@ def _getnode(original: Callable[[], int]) -> Callable[[], int]:
 
     @wraps(original)
     def getnode() -> int:
-        site = sites.of(frame_above(1))
+        site = sites.of(_getframe().f_back)
         return original() if site is None else tape.draw(site, original)
 
     return getnode
@@ -412,7 +413,7 @@ def _binding(original: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]
 
     @wraps(original)
     def bind(self: Any, address: Any, /) -> None:
-        site = sites.of(_own_frame(frame_above(1))) if _lets_choose(address) else None
+        site = sites.of(_own_frame(_getframe().f_back)) if _lets_choose(address) else None
         if site is None:
             original(self, address)
             return
@@ -506,7 +507,7 @@ def _install_uuid_utils(patches: PatchSet, module: Any) -> None:
 def _native(sites: Sites) -> Callable[[Any], Any]:
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def draw(*args: Any, **kwargs: Any) -> Any:
-            site = sites.of(frame_above(1))
+            site = sites.of(_getframe().f_back)
             return original(*args, **kwargs) if site is None else tape.draw(site, lambda: original(*args, **kwargs))
 
         draw.__name__ = draw.__qualname__ = original.__name__
@@ -578,7 +579,7 @@ def _hand_out_streams(patches: PatchSet, mtrand: Any, shared: Shared) -> None:
 
         @property
         def _rand(self) -> Any:
-            stream = shared.stream(frame_above(1))
+            stream = shared.stream(_getframe().f_back)
             return self.__dict__["_rand"] if stream is None else stream
 
         @_rand.setter

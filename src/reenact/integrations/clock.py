@@ -17,10 +17,10 @@ import warnings
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import wraps
+from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from typing import Any, Final, cast
 
 from reenact.boundary import tape
-from reenact.boundary.own_code import frame_above
 from reenact.boundary.static_types import OpenType, unsupported
 from reenact.boundary.tape import Sites, Source
 from reenact.contracts.integration import Integration, PatchSet
@@ -123,7 +123,7 @@ def _reading(source: Source, at: Callable[[float], Any] | None) -> Callable[[Any
 
         @wraps(original)
         def read() -> Any:
-            site = find(frame_above(1))
+            site = find(_getframe().f_back)
             return original() if site is None else draw(site, original, at)
 
         return read
@@ -139,7 +139,7 @@ def _of_seconds(source: Source) -> Callable[[Any], Any]:
         @wraps(original)
         def read(*seconds: Any) -> Any:
             if not seconds or (len(seconds) == 1 and seconds[0] is None):
-                site = sites.of(frame_above(1))
+                site = sites.of(_getframe().f_back)
                 if site is not None:
                     return tape.draw(site, original, original)
             return original(*seconds)
@@ -154,7 +154,7 @@ def _asctime(original: Callable[..., str]) -> Callable[..., str]:
 
     @wraps(original)
     def asctime(*args: Any) -> str:
-        site = None if args else sites.of(frame_above(1))
+        site = None if args else sites.of(_getframe().f_back)
         return original(*args) if site is None else tape.draw(site, original, _ctime)
 
     return asctime
@@ -165,7 +165,7 @@ def _strftime_of(original: Callable[..., str]) -> Callable[..., str]:
 
     @wraps(original)
     def strftime(*args: Any) -> str:
-        site = sites.of(frame_above(1)) if len(args) == 1 else None
+        site = sites.of(_getframe().f_back) if len(args) == 1 else None
         if site is None:
             return original(*args)
         spelled = args[0]
@@ -193,11 +193,11 @@ def _now_of(original: Any) -> Any:
           Timezone object.
         """
         if tz is None:
-            site = naive.of(frame_above(1))
+            site = naive.of(_getframe().f_back)
             if site is not None:
                 return _as_class(cls, tape.draw(site, _now, _fromtimestamp))
         elif isinstance(tz, tzinfo):  # pyright: ignore[reportUnnecessaryIsInstance] - the caller may err
-            site = aware.of(frame_above(1))
+            site = aware.of(_getframe().f_back)
             if site is not None:
                 moment: datetime = tape.draw(site, _now_utc, _utc_at)
                 if tz is UTC and cls is datetime:
@@ -224,7 +224,7 @@ def _utcnow_of(original: Any) -> Any:
         """Return a new datetime representing UTC day and time."""
         if _WARNS:
             warnings.warn(_DEPRECATED, DeprecationWarning, stacklevel=2)
-        site = sites.of(frame_above(1))
+        site = sites.of(_getframe().f_back)
         if site is None:
             return _as_class(cls, _utc_naive())
         return _as_class(cls, tape.draw(site, _utc_naive, lambda seconds: _utc_at(seconds).replace(tzinfo=None)))
@@ -249,10 +249,10 @@ def _today_of(original: Any) -> Any:
     def today(cls: type[date]) -> date:
         """Current date or datetime:  same as self.__class__.fromtimestamp(time.time())."""
         if issubclass(cls, datetime):  # which inherits this from `date`
-            site = moments.of(frame_above(1))
+            site = moments.of(_getframe().f_back)
             if site is not None:
                 return _as_class(cls, tape.draw(site, _now, _fromtimestamp))
-        elif (site := days.of(frame_above(1))) is not None:
+        elif (site := days.of(_getframe().f_back)) is not None:
             drawn: date = tape.draw(site, _date_today, date.fromtimestamp)
             return drawn if cls is date else cls(drawn.year, drawn.month, drawn.day)
         return _TODAY.__get__(None, cls)()

@@ -14,12 +14,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import wraps
+from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from types import FrameType
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from reenact.boundary import pauses, tape, task_births
-from reenact.boundary.own_code import frame_above
 from reenact.boundary.pauses import LONGER_S, Waiting
 from reenact.boundary.tape import Sites, Source
 from reenact.boundary.task_births import InOrder
@@ -49,7 +49,7 @@ async def _be_late_again(waiting: Waiting, seconds: float, task: asyncio.Future[
 def _wait(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     @wraps(original)
     def asked(fs: Any, *, timeout: float | None = None, return_when: str = asyncio.ALL_COMPLETED) -> Awaitable[Any]:
-        is_own = pauses.is_on() and _SITES.of(frame_above(1)) is not None
+        is_own = pauses.is_on() and _SITES.of(_getframe().f_back) is not None
         if not is_own or asyncio.isfuture(fs) or asyncio.iscoroutine(fs):  # it will say that it takes several
             return original(fs, timeout=timeout, return_when=return_when)
         return wait(task_births.in_order(fs), timeout, return_when)
@@ -92,7 +92,7 @@ def _wait_for(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitabl
 
     @wraps(original)
     def asked(fut: Any, timeout: float | None) -> Awaitable[Any]:
-        if timeout is None or not _is_own(frame_above(1), timeout):
+        if timeout is None or not _is_own(_getframe().f_back, timeout):
             return original(fut, timeout)
         return wait_for(fut, timeout)
 
@@ -145,7 +145,7 @@ def _enter(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[A
     async def __aenter__(self: asyncio.Timeout) -> Any:  # noqa: N807 - it is that method
         when = self.when()
         seconds = when - asyncio.get_running_loop().time() if when is not None else None
-        frame = frame_above(1)
+        frame = _getframe().f_back
         if frame is not None and frame.f_code is _WAIT_FOR:
             is_own = _asked.get()
             _asked.set(False)

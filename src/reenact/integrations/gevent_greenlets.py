@@ -14,11 +14,11 @@ import sys
 from collections.abc import Callable
 from functools import partial, wraps
 from pathlib import Path
+from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from typing import Any, Final
 
 from reenact.boundary import lanes, pauses, program_plain
 from reenact.boundary.forgiving import forgive
-from reenact.boundary.own_code import frame_above
 from reenact.boundary.pauses import SITES
 from reenact.boundary.touches import HARMLESS_PROGRAMS
 from reenact.contracts.integration import Integration, PatchSet
@@ -60,7 +60,7 @@ def _class(original: Any) -> type[Any]:
 def _sleep(original: Callable[..., None]) -> Callable[..., None]:
     @wraps(original)
     def sleep(seconds: Any = 0, ref: bool = True) -> None:  # noqa: FBT001, FBT002 - as it is called
-        if not pauses.is_on() or not pauses.is_a_while(seconds) or SITES.of(frame := frame_above(1)) is None:
+        if not pauses.is_on() or not pauses.is_a_while(seconds) or SITES.of(frame := _getframe().f_back) is None:
             original(seconds, ref)
         else:
             pauses.slept(partial(original, ref=ref), seconds, frame)

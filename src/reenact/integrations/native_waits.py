@@ -18,12 +18,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from functools import partial, wraps
+from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from types import FrameType
 from typing import Any, ClassVar, Final, TypeVar, cast
 
 from reenact.boundary import pauses, tape
 from reenact.boundary.forgiving import forgive
-from reenact.boundary.own_code import frame_above
 from reenact.boundary.pauses import LONGER_S, Waiting, begun, is_late_again, waited
 from reenact.boundary.tape import Sites, Source
 from reenact.contracts.integration import Integration, PatchSet
@@ -58,7 +58,7 @@ class _Lock(metaclass=_ByName):
     _native: ClassVar[Any]
 
     def __new__(cls) -> Any:
-        return cls.made() if _is_own(frame_above(1)) else cls._native()
+        return cls.made() if _is_own(_getframe().f_back) else cls._native()
 
     @classmethod
     def made(cls) -> Any:
@@ -77,7 +77,7 @@ class _Lock(metaclass=_ByName):
         return repr(self._lock)
 
     def __enter__(self: Any) -> bool:
-        turn = pauses.looking(frame_above(1))
+        turn = pauses.looking(_getframe().f_back)
         return self._lock.acquire() if turn is None else pauses.taken_in_turn(turn, self._lock.acquire)
 
     def __exit__(self: Any, *_: object) -> None:
@@ -87,12 +87,12 @@ class _Lock(metaclass=_ByName):
         """Take the lock, or let the time pass."""
         native: Callable[..., bool] = self._lock.acquire
         if blocking and timeout == -1:
-            turn = pauses.looking(frame_above(1))
+            turn = pauses.looking(_getframe().f_back)
             return native() if turn is None else pauses.taken_in_turn(turn, native)
         if not blocking and timeout == -1:
-            look = pauses.looking(frame_above(1))
+            look = pauses.looking(_getframe().f_back)
             return pauses.looked(look, lambda seconds: native(bool(seconds), seconds or -1) or None) is not None
-        waiting = begun(timeout, frame_above(1)) if blocking and timeout > 0 else None
+        waiting = begun(timeout, _getframe().f_back) if blocking and timeout > 0 else None
         if waiting is None:
             return native(blocking, timeout)
         if is_late_again(waiting, timeout):
@@ -113,7 +113,7 @@ def _own_lock() -> Any:
 def _condition(original: Callable[..., None]) -> Callable[..., None]:
     @wraps(original)
     def __init__(self: threading.Condition, lock: Any = None) -> None:  # noqa: N807 - it is that method
-        original(self, _own_lock() if lock is None and _is_own(frame_above(1)) else lock)
+        original(self, _own_lock() if lock is None and _is_own(_getframe().f_back) else lock)
 
     return __init__
 
@@ -121,7 +121,7 @@ def _condition(original: Callable[..., None]) -> Callable[..., None]:
 def _entered(original: Callable[..., bool]) -> Callable[..., bool]:
     @wraps(original)
     def __enter__(self: threading.Condition) -> bool:  # noqa: N807 - likewise
-        turn = pauses.looking(frame_above(1))
+        turn = pauses.looking(_getframe().f_back)
         return original(self) if turn is None else pauses.taken_in_turn(turn, partial(original, self))
 
     return __enter__
@@ -181,7 +181,7 @@ def _simple_queue(original: Any) -> type[Any]:
         """A queue of the agent's own code."""
 
         def __new__(cls) -> Any:
-            is_own = cls is not SimpleQueue or _is_own(frame_above(1))
+            is_own = cls is not SimpleQueue or _is_own(_getframe().f_back)
             made: Any = original.__new__(cls if is_own else original)
             if is_own:
                 made._taking, made._putting = locks.rlock(), locks.rlock()  # noqa: SLF001 - it is this very class
@@ -193,20 +193,20 @@ def _simple_queue(original: Any) -> type[Any]:
         def get(self, block: bool = True, timeout: float | None = None) -> Any:  # noqa: FBT001, FBT002 - as it is called
             """Take something out, in turn, or let the time pass."""
             if not block or timeout is None:
-                return _one(partial(original.get, self), self._taking, frame_above(1), block=block)
-            return _one_in_time(partial(original.get, self, True), timeout, frame_above(1))
+                return _one(partial(original.get, self), self._taking, _getframe().f_back, block=block)
+            return _one_in_time(partial(original.get, self, True), timeout, _getframe().f_back)
 
         def get_nowait(self) -> Any:
             """Take something out that is there, in turn."""
-            return _one(partial(original.get, self), self._taking, frame_above(1), block=False)
+            return _one(partial(original.get, self), self._taking, _getframe().f_back, block=False)
 
         def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:  # noqa: FBT001, FBT002 - as it is called
             """Hand something over, in turn."""
-            _put(partial(original.put, self, item, block, timeout), self._putting, frame_above(1))
+            _put(partial(original.put, self, item, block, timeout), self._putting, _getframe().f_back)
 
         def put_nowait(self, item: Any) -> None:
             """Hand something over, in turn."""
-            _put(partial(original.put, self, item), self._putting, frame_above(1))
+            _put(partial(original.put, self, item), self._putting, _getframe().f_back)
 
     SimpleQueue.__module__, SimpleQueue.__qualname__ = original.__module__, original.__qualname__
     return SimpleQueue
@@ -232,7 +232,7 @@ def _select(original: Callable[..., Any]) -> Callable[..., Any]:
     def chosen(
         rlist: Iterable[Any], wlist: Iterable[Any], xlist: Iterable[Any], timeout: float | None = None, /
     ) -> Any:
-        if not _is_own(frame_above(1)):
+        if not _is_own(_getframe().f_back):
             return original(rlist, wlist, xlist, timeout)
         lists = [list(rlist), list(wlist), list(xlist)]
         flat = [(kind, each) for kind, items in enumerate(lists) for each in items]
@@ -259,7 +259,7 @@ def _select(original: Callable[..., Any]) -> Callable[..., Any]:
 def _selector(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def chosen(self: Any, timeout: float | None = None) -> Any:
-        if not _is_own(frame_above(1)):
+        if not _is_own(_getframe().f_back):
             return original(self, timeout)
         order = [key.fd for key in self.get_map().values()]
         events = dict[int, Any]()

@@ -13,12 +13,12 @@ import time
 import zlib
 from collections.abc import Callable
 from functools import partial, wraps
+from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from types import FrameType
 from typing import Any, Final, cast
 from weakref import WeakKeyDictionary
 
 from reenact.boundary import pauses
-from reenact.boundary.own_code import frame_above
 from reenact.boundary.pauses import LONGER_S, Waiting
 from reenact.boundary.tape import Sites, Source
 from reenact.contracts.integration import Integration, PatchSet
@@ -73,7 +73,7 @@ def _get(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def get(self: Any, block: bool = True, timeout: float | None = None) -> Any:  # noqa: FBT001, FBT002 - as it is called
         early = _early.get(self)
-        if not pauses.is_on() or _SITES.of(frame_above(1)) is None:
+        if not pauses.is_on() or _SITES.of(_getframe().f_back) is None:
             return early.pop(0)[1] if early else original(self, block, timeout)
         waiting = Waiting()
         try:
@@ -112,7 +112,7 @@ def _empty(original: Callable[..., bool]) -> Callable[..., bool]:
             has_one = bool(_early.get(self)) or (self._poll(seconds) if seconds else not original(self))
             return True if has_one else None
 
-        return pauses.looked(pauses.taking(frame_above(1)), item) is None
+        return pauses.looked(pauses.taking(_getframe().f_back), item) is None
 
     return empty
 
@@ -125,7 +125,7 @@ def _poll(original: Callable[..., bool]) -> Callable[..., bool]:
         if timeout is None:
             return original(self, None)
         return bool(
-            pauses.looked(pauses.taking(frame_above(1)), lambda seconds: original(self, seconds) or None, timeout)
+            pauses.looked(pauses.taking(_getframe().f_back), lambda seconds: original(self, seconds) or None, timeout)
         )
 
     return poll
@@ -145,7 +145,7 @@ def _is_alive(original: Callable[..., bool]) -> Callable[..., bool]:
                 self.join(seconds)
             return None if original(self) else True
 
-        return pauses.looked(_turn_to_look_at(self, frame_above(1)), ended) is None
+        return pauses.looked(_turn_to_look_at(self, _getframe().f_back), ended) is None
 
     return is_alive
 
@@ -160,7 +160,7 @@ def _join(original: Callable[..., None]) -> Callable[..., None]:
         if timeout is None:
             original(self)
         else:
-            pauses.looked(_turn_to_look_at(self, frame_above(1)), ended, timeout)
+            pauses.looked(_turn_to_look_at(self, _getframe().f_back), ended, timeout)
 
     return join
 
@@ -172,7 +172,7 @@ def _exit_code(original: Any) -> Any:
                 self.join(seconds)
             return original.fget(self)
 
-        return pauses.looked(_turn_to_look_at(self, frame_above(1)), code)
+        return pauses.looked(_turn_to_look_at(self, _getframe().f_back), code)
 
     return property(exitcode, doc=original.__doc__)
 

@@ -12,11 +12,11 @@ import threading
 import time
 from collections.abc import Callable
 from functools import wraps
+from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from types import FrameType
 from typing import Any, Final
 
 from reenact.boundary import lanes, pauses, tape
-from reenact.boundary.own_code import frame_above
 from reenact.boundary.pauses import LONGER_S, Waiting
 from reenact.boundary.tape import Sites, Source
 from reenact.contracts.integration import Integration, PatchSet
@@ -31,7 +31,7 @@ def _sleep(original: Callable[[Any], None]) -> Callable[[Any], None]:
 
     @wraps(original)
     def sleep(seconds: Any, /) -> None:
-        if not pauses.is_on() or not pauses.is_a_while(seconds) or sites.of(frame := frame_above(1)) is None:
+        if not pauses.is_on() or not pauses.is_a_while(seconds) or sites.of(frame := _getframe().f_back) is None:
             original(seconds)
         else:
             pauses.slept(original, seconds, frame)
@@ -50,7 +50,7 @@ def _async_sleep(original: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(original)
     async def sleep(delay: float, result: Any = None) -> Any:
-        if not pauses.is_on() or not pauses.is_a_while(delay) or not is_own(frame := frame_above(1)):
+        if not pauses.is_on() or not pauses.is_a_while(delay) or not is_own(frame := _getframe().f_back):
             return await original(delay, result)
         waiting = Waiting(frame)
         try:
@@ -74,9 +74,9 @@ def _wait(original: Callable[..., bool]) -> Callable[..., bool]:
 
     @wraps(original)
     def wait(self: threading.Event, timeout: float | None = None) -> bool:
-        if timeout is None and pauses.is_on() and is_own(frame_above(1)):
+        if timeout is None and pauses.is_on() and is_own(_getframe().f_back):
             pauses.blocks()
-        if not pauses.is_on() or not pauses.is_a_while(timeout) or not is_own(frame := frame_above(1)):
+        if not pauses.is_on() or not pauses.is_a_while(timeout) or not is_own(frame := _getframe().f_back):
             was_set = original(self, timeout)
             if was_set:
                 pauses.learn(self)
@@ -95,7 +95,7 @@ def _is_set(original: Callable[..., bool]) -> Callable[..., bool]:
         def has_come(seconds: float) -> bool | None:
             return original(self) or (self.wait(seconds) if seconds else False) or None
 
-        waiting = pauses.looking(frame_above(1), self)
+        waiting = pauses.looking(_getframe().f_back, self)
         return original(self) if waiting is None else pauses.looked(waiting, has_come) is not None
 
     return is_set
@@ -127,7 +127,7 @@ def _is_alive(original: Callable[..., bool]) -> Callable[..., bool]:
                 self.join(seconds)
             return None if original(self) else True
 
-        waiting = pauses.looking(frame_above(1), self)
+        waiting = pauses.looking(_getframe().f_back, self)
         return original(self) if waiting is None else pauses.looked(waiting, has_ended) is None
 
     return is_alive
@@ -143,7 +143,7 @@ def _done(original: Callable[..., bool]) -> Callable[..., bool]:
                 wait([self], seconds)
             return original(self) or None
 
-        waiting = pauses.looking(frame_above(1), self)
+        waiting = pauses.looking(_getframe().f_back, self)
         return original(self) if waiting is None else pauses.looked(waiting, is_over) is not None
 
     return done

@@ -19,13 +19,13 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial, wraps
 from pathlib import Path
+from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from types import FrameType
 from typing import Any, Final, cast
 
 from reenact.boundary import children, door, lanes, place, task_births, touches
 from reenact.boundary.children import Descent, Host, Job
 from reenact.boundary.forgiving import forgive
-from reenact.boundary.own_code import frame_above
 from reenact.boundary.tape import Sites, Source
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values import alarms
@@ -479,7 +479,7 @@ def _variable(original: Callable[..., None]) -> Callable[..., None]:
     def put(name: Any, value: Any) -> None:
         original(name, value)
         try:
-            frame: FrameType | None = frame_above(1)
+            frame: FrameType | None = _getframe().f_back
             while frame is not None and frame.f_globals.get("__name__") in _OF_OS:
                 frame = frame.f_back
             if sites.of(frame) is not None:

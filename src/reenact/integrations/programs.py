@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial, wraps
+from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from types import FrameType
 from typing import Any, cast
 
 from reenact.boundary import children, door, pauses
-from reenact.boundary.own_code import frame_above
 from reenact.contracts.integration import Integration, PatchSet
 
 _CHILD, _TIDYING, _EARLY = "_reenact_child", "_reenact_tidying", "_reenact_early"
@@ -41,7 +41,7 @@ def _poll(original: Callable[..., int | None]) -> Callable[..., int | None]:
         if child is None and self.returncode is not None:  # the agent knows already
             return original(self)
         if child is None:
-            return pauses.looked(pauses.taking(frame_above(1)), partial(_code_of, self, original))
+            return pauses.looked(pauses.taking(_getframe().f_back), partial(_code_of, self, original))
         from reenact.boundary import program_starts as starts
 
         if starts.looking():
@@ -86,7 +86,7 @@ def _talk_in_time(popen: Any, talk: Callable[..., Any], stdin: Any, endtime: Any
     """Hear out a Python likewise, and keep what it had said in a time that was too short."""
     if timeout is None:
         return _attributes_of(popen).pop(_EARLY, None) or talk(popen, stdin, endtime, timeout)
-    frame, own, expiry = frame_above(2), _attributes_of(popen), subprocess.TimeoutExpired(popen.args, timeout)
+    frame, own, expiry = _getframe(1).f_back, _attributes_of(popen), subprocess.TimeoutExpired(popen.args, timeout)
     while frame is not None and frame.f_globals.get("__name__") == "subprocess":
         frame = frame.f_back
 
@@ -111,7 +111,7 @@ def _wait(original: Callable[..., int]) -> Callable[..., int]:
     def wait(self: Any, timeout: float | None = None) -> int:
         child = _child_of(self)
         if child is None:
-            return original(self) if timeout is None else _in_time(self, original, frame_above(1), timeout)
+            return original(self) if timeout is None else _in_time(self, original, _getframe().f_back, timeout)
         from reenact.boundary import program_starts as starts
 
         if not starts.looking() and timeout is not None and starts.is_to_run(child):

@@ -14,12 +14,12 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
 from math import isfinite
+from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from typing import TYPE_CHECKING, Any, Final, cast
 from weakref import WeakKeyDictionary
 
 from reenact.boundary import databases, door, tape
 from reenact.boundary.forgiving import forgive
-from reenact.boundary.own_code import frame_above
 from reenact.boundary.tape import Sites, Source
 from reenact.boundary.touches import NATIVE
 from reenact.contracts.integration import Integration, PatchSet
@@ -461,7 +461,7 @@ def _identified(original: Callable[..., None]) -> Callable[..., None]:
     @wraps(original)
     def __init__(self: Any, oid: Any = None) -> None:  # noqa: N807 - it is named as what it wraps
         original(self, oid)
-        site = _ids.of(frame_above(1)) if oid is None and tape.is_on() else None
+        site = _ids.of(_getframe().f_back) if oid is None and tape.is_on() else None
         if site is not None:
             self._ObjectId__id = tape.draw(site, lambda: self.binary)
 

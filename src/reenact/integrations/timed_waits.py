@@ -14,12 +14,12 @@ import time
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future
 from functools import wraps
+from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from types import CodeType, FrameType
 from typing import Any, Final, TypeVar
 
 from reenact.boundary import pauses, tape, task_births
 from reenact.boundary.forgiving import forgive
-from reenact.boundary.own_code import frame_above
 from reenact.boundary.pauses import LONGER_S, SITES, Waiting, begun, is_late_again, waited
 from reenact.boundary.task_births import InOrder
 from reenact.contracts.integration import Integration, PatchSet
@@ -31,7 +31,7 @@ _GET_NOWAIT: Final = queue.Queue.get_nowait.__code__
 
 def _caller(code: CodeType) -> FrameType | None:
     """Give the frame of who called the function that asks, directly or by `code`."""
-    frame = frame_above(2)
+    frame = _getframe(1).f_back
     return frame.f_back if frame is not None and frame.f_code is code else frame
 
 
@@ -142,7 +142,7 @@ def _let_go(condition: threading.Condition, waiting: Waiting, seconds: float) ->
 def _wait(original: Callable[..., bool]) -> Callable[..., bool]:
     @wraps(original)
     def wait(self: threading.Condition, timeout: float | None = None) -> bool:
-        frame = frame_above(1)
+        frame = _getframe().f_back
         if timeout is None:
             pauses.waits_on(frame)
             try:
@@ -162,7 +162,7 @@ def _wait(original: Callable[..., bool]) -> Callable[..., bool]:
 def _wait_for(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def wait_for(self: threading.Condition, predicate: Callable[[], Any], timeout: float | None = None) -> Any:
-        frame = frame_above(1)
+        frame = _getframe().f_back
         if timeout is None and pauses.is_on() and SITES.of(frame) is not None:
             while not (value := predicate()):
                 pauses.waits_on(frame)
@@ -184,7 +184,7 @@ def _wait_for(original: Callable[..., Any]) -> Callable[..., Any]:
 def _acquire(original: Callable[..., bool]) -> Callable[..., bool]:
     @wraps(original)
     def acquire(self: threading.Semaphore, blocking: bool = True, timeout: float | None = None) -> bool:  # noqa: FBT001, FBT002 - as it is called
-        frame = frame_above(1)
+        frame = _getframe().f_back
         if blocking and timeout is None and (turn := pauses.taking(frame)) is not None:
             return _take(lambda: original(self), turn)  # one permit is as good as another: who has one goes on
         waiting = begun(timeout, frame) if blocking else None
@@ -203,7 +203,7 @@ def _looked(look: Callable[[int], T]) -> Callable[[Callable[[Any], T]], Callable
     def make(original: Callable[[Any], T]) -> Callable[[Any], T]:
         @wraps(original)
         def looked(self: Any) -> T:
-            turn = pauses.looking(frame_above(1))
+            turn = pauses.looking(_getframe().f_back)
             if turn is None:
                 return original(self)
             return pauses.taken_in_turn(turn, lambda: look(self._qsize()), self.mutex)
@@ -216,7 +216,7 @@ def _looked(look: Callable[[int], T]) -> Callable[[Callable[[Any], T]], Callable
 def _met(original: Callable[..., int]) -> Callable[..., int]:
     @wraps(original)
     def wait(self: threading.Barrier, timeout: float | None = None) -> int:
-        turn = pauses.taking(frame_above(1))
+        turn = pauses.taking(_getframe().f_back)
         return original(self, timeout) if turn is None else _take(lambda: original(self, timeout), turn)
 
     return wait
@@ -225,7 +225,7 @@ def _met(original: Callable[..., int]) -> Callable[..., int]:
 def _join(original: Callable[..., None]) -> Callable[..., None]:
     @wraps(original)
     def join(self: threading.Thread, timeout: float | None = None) -> None:
-        waiting = begun(timeout, frame_above(1))
+        waiting = begun(timeout, _getframe().f_back)
         if waiting is None or timeout is None:
             original(self, timeout)
             if timeout is None:
@@ -239,7 +239,7 @@ def _join(original: Callable[..., None]) -> Callable[..., None]:
 def _result(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def result(self: Future[Any], timeout: float | None = None) -> Any:
-        waiting = begun(timeout, frame_above(1))
+        waiting = begun(timeout, _getframe().f_back)
         if waiting is None or timeout is None:
             try:
                 return original(self, timeout)
@@ -263,7 +263,7 @@ def _wait_for_futures(original: Callable[..., Any]) -> Callable[..., Any]:
     def wait(
         fs: Iterable[Future[Any]], timeout: float | None = None, return_when: str = concurrent.futures.ALL_COMPLETED
     ) -> Any:
-        if not pauses.is_on() or SITES.of(frame_above(1)) is None:
+        if not pauses.is_on() or SITES.of(_getframe().f_back) is None:
             return original(fs, timeout, return_when)
         futures = task_births.in_order(fs)
         if timeout is None and return_when == concurrent.futures.ALL_COMPLETED:
@@ -302,7 +302,7 @@ def _some_of(
 def _as_completed(original: Callable[..., Generator[Future[Any]]]) -> Callable[..., Generator[Future[Any]]]:
     @wraps(original)
     def as_completed(fs: Iterable[Future[Any]], timeout: float | None = None) -> Generator[Future[Any]]:
-        if not pauses.is_on() or SITES.of(frame_above(1)) is None:
+        if not pauses.is_on() or SITES.of(_getframe().f_back) is None:
             return original(fs, timeout)
         return _one_by_one(task_births.in_order(fs), timeout, original)
 

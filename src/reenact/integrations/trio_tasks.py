@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from random import Random
+from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from typing import Any, Final
 
 from reenact.boundary import lanes, pauses, tape
-from reenact.boundary.own_code import frame_above
 from reenact.boundary.pauses import LONGER_S, Waiting
 from reenact.boundary.tape import Sites, Source
 from reenact.boundary.task_births import InOrder, note
@@ -51,7 +51,7 @@ def _sleep(original: Callable[[float], Any]) -> Callable[[float], Any]:
 
     @wraps(original)
     async def sleep(seconds: float) -> None:
-        if not pauses.is_on() or not pauses.is_a_while(seconds) or sites.of(frame := frame_above(1)) is None:
+        if not pauses.is_on() or not pauses.is_a_while(seconds) or sites.of(frame := _getframe().f_back) is None:
             await original(seconds)
             return
         waiting = Waiting(frame)

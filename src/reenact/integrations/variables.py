@@ -14,12 +14,13 @@ from collections.abc import Callable
 from functools import wraps
 from opcode import opmap
 from pathlib import Path
+from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from types import FrameType
 from typing import Any, Final, cast
 
 from reenact.boundary import door, variables
 from reenact.boundary.forgiving import forgive
-from reenact.boundary.own_code import frame_above, is_own_code
+from reenact.boundary.own_code import is_own_code
 from reenact.boundary.tape import Sites, Source
 from reenact.boundary.touches import ABSENT
 from reenact.contracts.integration import Integration, PatchSet
@@ -46,7 +47,7 @@ def _item(original: Callable[..., str]) -> Callable[..., str]:
     @wraps(original)
     def __getitem__(self: Any, key: str) -> str:  # noqa: N807 - it is that method
         try:
-            if variables.is_new(key) and self is os.environ and _reads_one(frame_above(1)):
+            if variables.is_new(key) and self is os.environ and _reads_one(_getframe().f_back):
                 variables.note(key)
         except Exception:
             forgive("variables.item")
@@ -63,7 +64,7 @@ def _looks(original: Callable[..., bool]) -> Callable[..., bool]:
         answer = original(path, *args, **kwargs)
         if not answer and door.is_kept():
             try:
-                _tell_absent(path, frame_above(1))
+                _tell_absent(path, _getframe().f_back)
             except Exception:
                 forgive("variables.absent")
         return answer
