@@ -18,7 +18,8 @@ _CHALLENGES: Final = frozenset({"www-authenticate", "proxy-authenticate"})
 _PUBLIC_SCHEMES: Final = frozenset({"basic", "bearer", "digest"})
 """Schemes whose challenge says where and how to log in, and nothing that lets in (RFC 6750, 7616, 7617)."""
 _NO_SECRET: Final = re.compile(
-    r"(?i:true|false)|[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9:]{8} GMT|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,18}Z?"
+    r"(?i:true|false)|[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9:]{8} GMT"
+    r"|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,18}Z?"
 )
 """What a header such as `session-expires` says: a date (RFC 9110, section 5.6.7; RFC 3339), or whether."""
 _SHORT: Final = 16
