@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,7 +49,9 @@ class Held:
         self.store = folder / "store"
 
     def start(self, environ: Mapping[str, str] | None = None, **setup: Any) -> Recording:
-        return recording.start(Setup(store=self.store, **setup), environ or {})
+        """Start a recording that looks at no folder of others: the tests beside this one write into the tree."""
+        with contextlib.chdir(self.store.parent):
+            return recording.start(Setup(store=self.store, **setup), environ or {})
 
     def finish(self, made: Recording) -> tuple[Run, ...]:
         """Stop a recording and give its runs."""

@@ -87,6 +87,7 @@ def test_no_part_of_the_graph_knows_of_sections(held: Held) -> None:
     run = did.runs[0]
     assert run.root is not None
     assert [(each.call.name, each.parent) for each in did.calls] == [("book", run.root.id)] * 2
+    assert judge(run).reasons == ()
     assert judge(run).grade == "exact"
     assert [each["number"] for each in show_document(run, {}, judge(run))["calls"]] == [1, 2, 3]  # type: ignore[index,union-attr,call-overload]
 
