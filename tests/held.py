@@ -50,6 +50,7 @@ class Held:
 
     def start(self, environ: Mapping[str, str] | None = None, **setup: Any) -> Recording:
         """Start a recording that looks at no folder of others: the tests beside this one write into the tree."""
+        self.store.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.chdir(self.store.parent):
             return recording.start(Setup(store=self.store, **setup), environ or {})
 

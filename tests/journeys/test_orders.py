@@ -258,6 +258,43 @@ def test_who_was_first_in_threads_of_trio_is_first_again(desk: Desk) -> None:
         assert (replay.returncode, replay.stdout) == (0, recorded.stdout), replay.stderr
 
 
+CANCELLED = """
+import asyncio, reenact
+
+@reenact.tool
+async def ask(name, seconds):
+    await asyncio.sleep(seconds)
+    return name
+
+async def one(name, turns, seconds):
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    return int(await ask(name, seconds))
+
+async def main():
+    try:
+        async with asyncio.TaskGroup() as group:
+            for number in range(4):
+                group.create_task(one(f"{number}", 40 * number, 5))
+            group.create_task(one("wrong", 0, 0.2))
+    except* ValueError as errors:
+        print(errors.exceptions)
+
+asyncio.run(main())
+"""
+
+
+def test_who_is_cancelled_has_asked_again(desk: Desk) -> None:
+    """An answer that makes the agent give up other calls comes when these were asked, however many turns that takes."""
+    desk.write("agent.py", CANCELLED)
+    recorded = desk.reenact("run", "--", "python", "agent.py")
+    assert "replayable: exact" in recorded.stderr
+    for _ in range(2):
+        replay = desk.reenact("replay", "last")
+        assert (replay.returncode, replay.stdout) == (0, recorded.stdout), replay.stderr
+        assert "same: " in replay.stderr
+
+
 def test_who_looks_whether_something_is_there_waits_for_nobody_who_waits(desk: Desk) -> None:
     lines = """
 jobs, found = queue.SimpleQueue(), []

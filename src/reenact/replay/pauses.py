@@ -12,6 +12,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
+from reenact.boundary.cancelled import was_cancelled
 from reenact.boundary.lanes import Lane
 from reenact.boundary.pauses import Landing, Turn
 from reenact.replay.pace import in_next_turn
@@ -228,7 +229,12 @@ class Pacing:
         self._drop(self._place(lane), [turn.order])
 
     def crossed(self, lane: Lane, node: Node) -> None:
-        """Hear that a lane made a recorded call again: nobody waits for pauses that stood before it."""
+        """Hear that a lane made a recorded call again: nobody waits for pauses that stood before it.
+
+        Nor for the call itself, where answers waited until it was asked.
+        """
+        if was_cancelled(node.outcome):
+            self._gate(_place(node, node.lane, ())[0]).drop([node.start_order])
         place = self._place(lane)
         self._drop(place, self._pauses.crossed(place, node.start_order))
 

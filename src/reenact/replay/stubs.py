@@ -12,6 +12,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from reenact.boundary.cancelled import was_cancelled
 from reenact.boundary.question import Question, question
 from reenact.contracts.redactor import Redactor
 from reenact.replay.partial_match import Agreed, KeptCalls, failed_for_good
@@ -304,7 +305,7 @@ class Stubs:
     def _connecting(self) -> list[Node]:
         """List the calls that make a connection ready, which a program may notice: nobody waits for one not made."""
         nodes = [stub.node for stub in self.stubs.values() if stub.node.call.is_query and _is_idle(stub.node)]
-        return [node for node in nodes if node.end_order and not (node.call.is_aside or _was_cancelled(node))]
+        return [node for node in nodes if node.end_order and not (node.call.is_aside or was_cancelled(node.outcome))]
 
     def expected(self, live: Collection[CallKind] = ()) -> dict[str, list[Expected]]:
         """List every numbered release that agent code saw in the recording, for the gates, by sequence.
@@ -315,17 +316,9 @@ class Stubs:
         releases: dict[str, list[Expected]] = defaultdict(list)
         for stub in self.stubs.values():
             node = stub.node
-            if stub.is_structure or node.kind in live or node.end_order == 0 or _was_cancelled(node) or _is_idle(node):
+            if stub.is_structure or node.kind in live or node.end_order == 0 or _is_idle(node):
                 continue
-            start, end = node.span.start_ns / 1e9, node.span.end_ns / 1e9
-            own = releases[sequence_of(node)]
-            if isinstance(node.outcome, Streamed):
-                if node.head_order is not None:
-                    own.append(Expected(node.head_order, start, start))
-                pieces = [(chunk.order, start + chunk.offset_us / 1e6) for chunk in node.outcome.chunks]
-                own += [Expected(order, at, at) for order, at in pieces]
-            if not _was_left(node):
-                own.append(Expected(node.end_order, start, end, bool(node.span.attributes.get(TOGETHER))))
+            releases[sequence_of(node)] += _releases(node)
         for each, turns in self._turns():
             releases[each] = _parted([*releases[each], *turns], {turn.order for turn in turns})
         for node in self._connecting():
@@ -443,7 +436,27 @@ def _lane_ends(nodes: Iterable[Node], units: Collection[str] = ()) -> LaneEnds:
 def orders(node: Node) -> list[int]:
     """List the order numbers of one call."""
     chunks = [chunk.order for chunk in node.outcome.chunks] if isinstance(node.outcome, Streamed) else []
-    return [order for order in (node.head_order, *chunks, node.end_order) if order]
+    begin = node.start_order if was_cancelled(node.outcome) else 0
+    return [order for order in (begin, node.head_order, *chunks, node.end_order) if order]
+
+
+def _releases(node: Node) -> list[Expected]:
+    """List the releases of one call.
+
+    Of one that the agent gave up that is its question: the answer that made it give it up comes no sooner.
+    """
+    start, end = node.span.start_ns / 1e9, node.span.end_ns / 1e9
+    if was_cancelled(node.outcome):
+        return [Expected(node.start_order, start, start)] if node.start_order else []
+    releases: list[Expected] = []
+    if isinstance(node.outcome, Streamed):
+        if node.head_order is not None:
+            releases.append(Expected(node.head_order, start, start))
+        pieces = [(chunk.order, start + chunk.offset_us / 1e6) for chunk in node.outcome.chunks]
+        releases += [Expected(order, at, at) for order, at in pieces]
+    if not _was_left(node):
+        releases.append(Expected(node.end_order, start, end, bool(node.span.attributes.get(TOGETHER))))
+    return releases
 
 
 def _parted(expected: list[Expected], turns: Collection[int]) -> list[Expected]:
@@ -453,12 +466,6 @@ def _parted(expected: list[Expected], turns: Collection[int]) -> list[Expected]:
         replace(each, together=False) if each.together and at and in_order[at - 1].order in turns else each
         for at, each in enumerate(in_order)
     ]
-
-
-def _was_cancelled(node: Node) -> bool:
-    outcome = node.outcome
-    exception = getattr(outcome, "exception", None)
-    return exception is not None and exception.qualname in {"CancelledError", "GeneratorExit"}
 
 
 def _was_left(node: Node) -> bool:
