@@ -350,6 +350,38 @@ def test_other_bytes_that_two_replays_agree_on_diverge(desk: Desk) -> None:
     assert "the same in two replays" in said["divergences"][0]["reason"]
 
 
+MEASURED = """
+import json, logging
+import reenact
+
+class Lines(logging.Formatter):
+    def format(self, record):
+        return json.dumps({"after": record.relativeCreated, "text": record.getMessage()})
+
+look = reenact.tool(lambda item: item)
+handler = logging.FileHandler("app.jsonl")
+handler.setFormatter(Lines())
+logging.basicConfig(level=logging.INFO, handlers=[handler])
+price = 12
+for item in ("tea", "milk"):
+    logging.info("%s for %d", look(item), price)
+"""
+
+
+@pytest.mark.slow
+def test_numbers_that_differ_from_replay_to_replay_are_passed_over_and_those_that_agree_are_not(desk: Desk) -> None:
+    program = desk.write("measured.py", MEASURED)
+    recorded(desk, program)
+    for _ in range(2):
+        said = replayed(desk, "last")
+        assert said["result"] == "same"
+        (passed,) = said["writes"]["passed_over"]
+        assert passed == {"path": "app.jsonl", "kind": "values that differ from replay to replay", "count": 2}
+    desk.write("measured.py", MEASURED.replace("price = 12", "price = 13"))
+    said = replayed(desk, "last")
+    assert [each["field"] for each in said["divergences"]] == ["wrote app.jsonl, line 1"]
+
+
 BY_THE_CLOCK = """
 import logging, logging.handlers, os, sys, time
 import reenact

@@ -1,7 +1,7 @@
 """What two runs printed, held against each other: stream by stream, line by line.
 
 What may differ by nature is a closed list (`compare.volatile`, `compare.screen`). Beyond it a line may differ in its
-numbers alone where the program at hand prints another one each time: only a second replay can tell (`unstable`).
+numbers alone where the program at hand prints another one each time (`compare.unstable`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 
 from reenact.compare.redraws import goes_up
 from reenact.compare.screen import Line, lines
+from reenact.compare.unstable import UNSTABLE, differs_in_values, is_another_order, is_unstable
 from reenact.compare.volatile import Side, Volatile, uuids_in
 from reenact.values.child import INHERITED
 from reenact.values.difference import ABSENT, Absent, Divergence, divergence_to_json
@@ -26,14 +27,10 @@ from reenact.values.run import OUTPUT, STDIN, WRITTEN, Run
 Parts: TypeAlias = Mapping[tuple[str, int], Output]
 AreOne: TypeAlias = Callable[[str, str], bool]
 """Tells that two texts differ by the names of redacted values alone."""
-_NUMBER: Final = re.compile(
-    r"[0-9A-Za-z+/_-]{16,}|0x[0-9a-fA-F]+|[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4,12})+|\d+(?:[.,:]\d+)*(?:e[-+]\d+)?"
-)
 _MOST_LINES: Final = 2000
 """Lines of a stream that are looked for in another order."""
 _STREAMS: Final = ("stdout", "stderr")
 _NOT_KEPT: Final = "(a line that was not kept)"
-UNSTABLE: Final = "values that differ from replay to replay"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,16 +245,10 @@ def _first_difference(
         if UNSTABLE in alike and one is not None and other is not None:
             unstable.append((one, other))
         counts += alike
-    if _is_another_order(unstable):
+    if is_another_order((one.text, other.text) for one, other in unstable):
         return unstable[0]
     pair.passed.update(counts)
     return None
-
-
-def _is_another_order(pairs: Sequence[tuple[Line, Line]]) -> bool:
-    """Tell that lines hold the recorded values, each in another place: no value is another, their order is."""
-    sides = [[value for each in side for value in _NUMBER.findall(each.text)] for side in zip(*pairs, strict=True)]
-    return bool(sides) and sorted(sides[0]) == sorted(sides[1])
 
 
 def _alike(one: Line, other: Line, pair: _Pair, at: int | None = None) -> Counter[str] | None:
@@ -275,20 +266,9 @@ def _alike(one: Line, other: Line, pair: _Pair, at: int | None = None) -> Counte
 
 def _is_unstable(one: Line, other: Line, at: int, pair: _Pair) -> bool:
     """Tell that a line differs in its numbers or tokens alone, and does so between two replays as well."""
-    if (
-        pair.again is None
-        or at >= len(pair.again)
-        or pair.volatile.are_swapped(one.text, other.text, log=one.form or None)
-    ):
+    if pair.again is None or at >= len(pair.again):
         return False
-    texts = one.text, other.text, pair.again[at].text
-    if len({_NUMBER.sub("#", each) for each in texts}) != 1:
-        return False
-    values = zip(*(_NUMBER.findall(each) for each in texts), strict=True)
-    return all(
-        now != again or pair.volatile.alike(before, now, log=one.form or None) is not None
-        for before, now, again in values
-    )
+    return is_unstable(one.text, other.text, pair.again[at].text, pair.volatile, one.form or None)
 
 
 def _first_unmatched(
@@ -368,7 +348,7 @@ def _is_unmatched_again(one: Line, other: Line, pair: _Pair) -> Counter[str] | N
     """Tell that a line differs in its numbers alone, and that the second replay has no line like it either."""
     if pair.again is None or pair.volatile.are_swapped(one.text, other.text, log=one.form or None):
         return None
-    if _NUMBER.sub("#", one.text) != _NUMBER.sub("#", other.text):
+    if not differs_in_values(one.text, other.text):
         return None
     return Counter({UNSTABLE: 1}) if all(_alike(other, each, pair) is None for each in pair.again) else None
 

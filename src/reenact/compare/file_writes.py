@@ -1,7 +1,8 @@
 """What two runs wrote, held against each other: final states, line by line where texts were kept.
 
 A path that only one run touched is held against what stood there before: a run that left a file as it was is like one
-that never touched it. What differs in its bytes alone is not decided here: it may differ from run to run.
+that never touched it. What differs in its bytes alone is not decided here: it may differ from run to run. A line may
+differ in its numbers alone where the program at hand writes another one each time (`compare.unstable`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from itertools import zip_longest
 from typing import Final
 
 from reenact.compare.rotated_logs import RotatedLog, rotated_logs
+from reenact.compare.unstable import UNSTABLE, is_another_order, is_unstable
 from reenact.compare.volatile import Side, Volatile
 from reenact.values.difference import ABSENT, Absent, Divergence, divergence_to_json
 from reenact.values.file_writes import DISK_TICK_NS, FileWrites, State, WrittenFile
@@ -54,8 +56,12 @@ def compare_writes(
     b: FileWrites,
     are_one: AreOne = lambda _a, _b: False,
     drawn: frozenset[str] = frozenset(),
+    again: FileWrites | None = None,
 ) -> WritesCompared:
-    """Compare what two runs wrote; `drawn` are the UUIDs that the one of `a` drew or gave out."""
+    """Compare what two runs wrote; `drawn` are the UUIDs that the one of `a` drew or gave out.
+
+    `again` is what a second replay of the program of `b` wrote.
+    """
     findings, volatile = _Found(), Volatile(_side(a), _side(b), drawn=drawn)
     ordered = a.threads or b.threads
     rotated = rotated_logs(a, b)
@@ -72,7 +78,7 @@ def compare_writes(
         if not _kind_differs(name, left, right, file, findings):
             pair = _Pair(name, file, left or {}, right or {}, volatile, are_one, threads=ordered)
             pair.shared = any(each is not None and each.shared for each in (one, other))
-            pair.files = (one, other)
+            pair.files, pair.again = (one, other), _lines_again(again, b, other)
             if not _compare_facts(pair, (a, b), findings):
                 _compare_content(pair, findings)
     passed_differences: list[dict[str, Json]] = [
@@ -111,6 +117,8 @@ class _Pair:
     threads: bool
     shared: bool = False
     files: tuple[WrittenFile | None, WrittenFile | None] = (None, None)
+    again: Sequence[str] = ()
+    """The lines that a second replay wrote."""
 
 
 def _paired(
@@ -132,6 +140,15 @@ def _paired(
         yield name, file, other
     if not a.more:
         yield from ((name, None, right[name]) for name in alone)
+
+
+def _lines_again(again: FileWrites | None, writes: FileWrites, file: WrittenFile | None) -> Sequence[str]:
+    """Give the lines that a second replay wrote to the same file; none where nobody knows."""
+    if again is None or file is None:
+        return ()
+    name = writes.named(file.path)
+    texts = (as_text((each.after or {}).get("text")) for path, each in again.files.items() if again.named(path) == name)
+    return next(texts, "").split("\n")
 
 
 def _final(file: WrittenFile | None, other: WrittenFile | None) -> State | None:
@@ -273,12 +290,19 @@ def _compare_lines(pair: _Pair, left: Sequence[str], right: Sequence[str], findi
         if not _is_among(right, left, pair, counts):
             _diverge(pair, left, right, findings)
         return
-    for one, other in zip_longest(left, right):
+    unstable: list[tuple[str, str]] = []
+    for at, (one, other) in enumerate(zip_longest(left, right)):
         alike = _alike(one, other, pair) if one is not None and other is not None else None
+        if alike is None and one is not None and other is not None and _is_unstable(one, other, at, pair):
+            unstable.append((one, other))
+            alike = Counter({UNSTABLE: 1})
         if alike is None:
             break
         counts += alike
     else:
+        if is_another_order(unstable):
+            _diverge(pair, left, right, findings)
+            return
         findings.same.append(pair.name)
         findings.passed.update({(pair.name, kind): count for kind, count in counts.items()})
         return
@@ -293,6 +317,11 @@ def _alike(one: str, other: str, pair: _Pair) -> Counter[str] | None:
     if alike is None and pair.are_one(one, other):
         return Counter()
     return alike
+
+
+def _is_unstable(one: str, other: str, at: int, pair: _Pair) -> bool:
+    again = pair.again
+    return at < len(again) and is_unstable(one, other, again[at], pair.volatile, pair.file.log or None)
 
 
 def _is_among(lines: Sequence[str], among: Sequence[str], pair: _Pair, counts: Counter[str]) -> bool:

@@ -65,6 +65,8 @@ class Outcome:
     strictness: Strictness = Strictness.EXACT
     printed_again: Parts | None = None
     """What a second replay of the same program printed."""
+    wrote_again: FileWrites | None = None
+    """What it wrote."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -531,7 +533,7 @@ def _writes(
     def are_one(a: str, b: str) -> bool:
         return renamings.are_one(_of_run("wrote", a, b))
 
-    comparison = compare_writes(recorded, replay, are_one, drawn_uuids(run))
+    comparison = compare_writes(recorded, replay, are_one, drawn_uuids(run), outcome.wrote_again)
     return WritesTold(
         compared=True,
         as_recorded=comparison.same,

@@ -92,7 +92,7 @@ class Replayed:
         result = self.result
         if result.result == "same":
             return bool(result.writes.undecided)
-        return result.result == "diverged" and all("stream" in each for each in result.divergences)
+        return result.result == "diverged" and all("stream" in each or "line" in each for each in result.divergences)
 
 
 def policy_note(run: Run, store: DirectoryStore) -> str:
@@ -184,13 +184,14 @@ def _decided(attempt: Replayed, again: Replayed) -> Replayed:
     from reenact.compare.file_writes import decided
 
     result = attempt.result
-    printed = again.outcome.printed
+    printed = again.outcome.printed[1] if again.outcome.printed is not None else None
+    second = again.outcome.wrote[1] if again.outcome.wrote is not None else None
     drew = bool(result.volatile)
-    if result.result == "diverged" and attempt.judged is not None and printed is not None and not drew:
-        result = attempt.judged(replace(attempt.outcome, printed_again=printed[1]))
+    has_another = printed is not None or second is not None
+    if result.result == "diverged" and attempt.judged is not None and has_another and not drew:
+        result = attempt.judged(replace(attempt.outcome, printed_again=printed, wrote_again=second))
     wrote = attempt.outcome.wrote[1] if attempt.outcome.wrote is not None else None
     if wrote is not None and result.result == "same" and result.writes.undecided:
-        second = again.outcome.wrote[1] if again.outcome.wrote is not None else None
         divergences, left = decided(result.writes.undecided, wrote, second, drew=drew)
         result = replace(
             result,
