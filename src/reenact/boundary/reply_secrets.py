@@ -22,6 +22,10 @@ _NO_SECRET: Final = re.compile(
     r"|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,18}Z?"
 )
 """What a header such as `session-expires` says: a date (RFC 9110, section 5.6.7; RFC 3339), or whether."""
+_ATTRIBUTES: Final = frozenset(
+    {"expires", "max-age", "domain", "path", "secure", "httponly", "samesite", "partitioned", "priority", "version"}
+)
+"""What a cookie says beside its value (RFC 6265, section 4.1.2, and what browsers take)."""
 _SHORT: Final = 16
 """Characters of a cookie's value that is kept: a language, a theme. Redaction decides on it."""
 
@@ -47,10 +51,18 @@ def spell_back(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _cookie(header: str) -> str:
-    pair, semicolon, attributes = header.partition(";")
+    pair, *attributes = header.split(";")
     name, equals, spelled = pair.partition("=")
     value = spelled.strip().strip('"')
-    return header if len(value) < _SHORT else f"{name}{equals}{stand_in(value)}{semicolon}{attributes}"
+    if len(value) >= _SHORT:
+        pair = f"{name}{equals}{stand_in(value)}"
+    return ";".join([pair, *(each if _is_of_cookies(each) else f" {stand_in(each.strip())}" for each in attributes)])
+
+
+def _is_of_cookies(attribute: str) -> bool:
+    """Tell an attribute from the rest of a value that a semicolon parts; an empty one says nothing."""
+    name = attribute.partition("=")[0].strip().lower()
+    return not name or name in _ATTRIBUTES
 
 
 def _challenge(header: str) -> str:
