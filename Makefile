@@ -44,7 +44,7 @@ demo: .venv/.demo
 test:
 	@$(PARTS) .venv/.test 'test-main | lint'
 
-# Three on two cores: some of the tests wait for somebody most of their time.
+# Three on two cores, here and in slow-main: some of the tests wait for somebody most of their time.
 test-main: .venv/.test
 	.venv/bin/python -m pytest -n 3 --dist worksteal
 
@@ -102,7 +102,7 @@ slow:
 	@$(PARTS) 'slow-main test-older test-peers test-providers test-frameworks test-phoenix test-outside test-databases test-mcp test-collector test-clickhouse'
 
 slow-main: .venv/.test
-	.venv/bin/python -m pytest -n 2 --dist worksteal -m slow --ignore=tests/phoenix --ignore=tests/collector --ignore=tests/clickhouse --ignore=tests/escapes \
+	.venv/bin/python -m pytest -n 3 --dist worksteal -m slow --ignore=tests/phoenix --ignore=tests/collector --ignore=tests/clickhouse --ignore=tests/escapes \
 	  --ignore=tests/outcomes --ignore=tests/databases --ignore=tests/frameworks
 
 bench: .venv-bench/.test .venv/.test
