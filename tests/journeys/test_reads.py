@@ -82,6 +82,54 @@ def test_a_replay_reads_what_the_recording_read(desk: Desk, level: str) -> None:
     assert "prompt.txt is not what the recorded run read: the replay reads it as it is now" in present.stderr
 
 
+LISTING = """
+import os, pathlib
+import reenact
+
+@reenact.tool
+def read(name, text):
+    return f"{name}: {text}"
+
+for path in sorted(pathlib.Path("docs").iterdir()):
+    if path.is_file():
+        print(read(path.name, path.read_text()))
+pathlib.Path("docs", "index.html").write_text(" ".join(sorted(os.listdir("docs"))))
+print(pathlib.Path("docs", "index.html").read_text())
+"""
+
+
+@pytest.mark.parametrize("level", ["", "landlock"])
+def test_a_replay_lists_what_the_recording_listed(desk: Desk, level: str) -> None:
+    environ = desk.settings() | {"REENACT_ENFORCE": level}
+    desk.write("agent.py", LISTING)
+    (desk.folder / "docs").mkdir()
+    for name in ("a.md", "b.md", "c.md"):
+        desk.write(f"docs/{name}", name * 3)
+    live = desk.reenact("run", "--", "python", "agent.py")
+    assert "replayable: exact" in live.stderr
+    same = desk.reenact("replay", "last", environ=environ)
+    assert (same.returncode, same.stdout) == (0, live.stdout), same.stderr
+    assert "recorded run did not see" not in same.stderr
+    desk.write("docs/d.md", "new")
+    (desk.folder / "docs" / "b.md").unlink()
+    (desk.folder / "docs" / "old").mkdir()
+    done = desk.reenact("replay", "last", environ=environ)
+    assert (done.returncode, done.stdout) == (1, live.stdout.replace("b.md c.md\n", "b.md c.md old\n")), done.stderr
+    assert (
+        "reenact: docs holds d.md now, which the recorded run did not see: a sealed replay leaves that" in done.stderr
+    )
+    assert "reenact: docs holds old now, which the recorded run did not see: the replay sees it" in done.stderr
+    assert "gone" not in done.stderr  # what was read is put back
+    (desk.folder / "docs" / "old").rmdir()
+    done = desk.reenact("replay", "last", environ=environ)
+    assert (done.returncode, done.stdout) == (0, live.stdout), done.stderr
+    assert (desk.folder / "docs" / "d.md").read_text() == "new"
+    there = desk.reenact("replay", "last", "--reads", "present", environ=environ)
+    assert there.returncode == 1
+    assert "reenact: docs holds d.md now, which the recorded run did not see: the replay sees it" in there.stderr
+    assert "reenact: docs held b.md, which is gone and was not kept: the replay goes without it" in there.stderr
+
+
 def test_a_commit_is_judged_with_its_own_files_while_git_bisects(desk: Desk) -> None:
     desk.write("agent.py", PROMPTED)
     desk.write("prompt.txt", "hello {name}")

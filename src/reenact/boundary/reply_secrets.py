@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from reenact.values.known_secrets import stand_in
+from reenact.values.known_secrets import stand_in, token_of
 
 _COOKIE: Final = "set-cookie"
 _CHALLENGES: Final = frozenset({"www-authenticate", "proxy-authenticate"})
@@ -56,11 +56,14 @@ def _cookie(header: str) -> str:
     value = spelled.strip().strip('"')
     if len(value) >= _SHORT:
         pair = f"{name}{equals}{stand_in(value)}"
-    return ";".join([pair, *(each if _is_of_cookies(each) else f" {stand_in(each.strip())}" for each in attributes)])
+    return ";".join([pair, *(each if _is_of_cookies(each) else f" {token_of(each.strip())}" for each in attributes)])
 
 
 def _is_of_cookies(attribute: str) -> bool:
-    """Tell an attribute from the rest of a value that a semicolon parts; an empty one says nothing."""
+    """Tell an attribute from the rest of a value that a semicolon parts; an empty one says nothing.
+
+    Such a rest is not looked for elsewhere: it may be words, and a secret of which they are a part would not be known.
+    """
     name = attribute.partition("=")[0].strip().lower()
     return not name or name in _ATTRIBUTES
 

@@ -31,7 +31,7 @@ from reenact.seal import kernel
 from reenact.values import unit
 from reenact.values.json import parsed_or_none
 from reenact.values.lenient import as_list, as_object
-from reenact.values.run import NATIVE_CODE, Node, Run
+from reenact.values.run import NATIVE_CODE, WRITTEN, Node, Run
 
 if TYPE_CHECKING:
     from reenact.values.way import Way
@@ -69,6 +69,24 @@ class InProcess:
         self.recording: Recording = recording.start(setup)
         self._stack.callback(recording.stop, self.recording)
         self._stack.enter_context(guard.shut(ledger, policy.writes, policy.hosts, policy.ways, sealed=sealed))
+        self._give_back_folders(runs)
+
+    def _give_back_folders(self, runs: Iterable[Run]) -> None:
+        """Have names in folders come in the recorded order."""
+        attributes = ((run, str(node.span.attributes.get(WRITTEN))) for run in runs for node in run.nodes)
+        runs = [run for run, written in attributes if '"folders":' in written]
+        if not runs:
+            return
+        from reenact.replay import folder_order  # most programs list none
+        from reenact.values.file_writes import writes_of
+
+        folders: dict[str, Sequence[str]] = {}
+        for writes in filter(None, map(writes_of, runs)):
+            here = Path.cwd()
+            for folder, names in writes.folders.items():
+                name = "" if folder == writes.cwd else writes.named(folder)
+                folders.setdefault(str(here / name) if name != folder else folder, names)
+        self._stack.callback(folder_order.give_back(folders))
 
     def _setup(
         self, selected: Run, policy: Policy, store: Path | None, history: Sequence[str], *, writes: bool

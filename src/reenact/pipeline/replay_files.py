@@ -92,8 +92,21 @@ def begin(recording: RunSource, cwd: Path, reads: Reads | None = None) -> Begin:
     files_read = [file for path, file in _with_start(writes.reads, recording).items() if path not in noted]
     put_back, others = _of_reads(files_read, writes, cwd, reads or Reads.RECORDED)
     if put_back and reads is None and is_bisecting(cwd):
-        put_back, others = _of_reads(files_read, writes, cwd, Reads.PRESENT)
-    return Begin(entries=(*entries, *put_back), unlike=(*unlike, *others))
+        reads = Reads.PRESENT
+        put_back, others = _of_reads(files_read, writes, cwd, reads)
+    begun = Begin(entries=(*entries, *put_back), unlike=(*unlike, *others))
+    return _with_folders(begun, writes, cwd, reads or Reads.RECORDED) if writes.folders else begun
+
+
+def _with_folders(begun: Begin, writes: FileWrites, cwd: Path, reads: Reads) -> Begin:
+    """Add the folders that the recorded run listed, and that hold other names now."""
+    from reenact.pipeline.replay_folders import of_folders  # most programs list none
+
+    def here(path: str) -> str:
+        return moved(path, writes, cwd)
+
+    left_out, unlike = of_folders(writes, here, begun.entries, hides=reads is Reads.RECORDED)
+    return Begin(entries=(*begun.entries, *left_out), unlike=(*begun.unlike, *unlike))
 
 
 def _of_reads(
@@ -200,7 +213,7 @@ def of_all(runs: Iterable[Run]) -> FileWrites | None:
 
 def moved(path: str, writes: FileWrites, cwd: Path) -> str:
     """Give the path that stands for a recorded one where the program runs in another folder."""
-    name = writes.named(path)
+    name = "" if path == writes.cwd else writes.named(path)
     return str(cwd / name) if name != path and writes.cwd != str(cwd) else path
 
 

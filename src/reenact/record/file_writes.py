@@ -37,6 +37,7 @@ from reenact.values.run import NOTHING_WRITTEN, WRITTEN
 
 if TYPE_CHECKING:
     from reenact.record.file_text import Holding
+    from reenact.record.listed_folders import ListedFolders
 
 _MOST: Final = 1000
 """Paths of one run that are noted."""
@@ -126,7 +127,7 @@ class _Database:
 class _Part:
     """What one unit, one run, or the process wrote."""
 
-    __slots__ = ("began_ns", "begun", "files", "more", "number", "read", "reads", "reported_up_to", "threads")
+    __slots__ = ("began_ns", "begun", "files", "folders", "last_touch", "more", "number", "read", "reads", "threads")
 
     def __init__(self, began_ns: int, number: int) -> None:
         self.began_ns, self.number = began_ns, number
@@ -134,10 +135,11 @@ class _Part:
         self.files: dict[str, _File] = {}
         self.reads: dict[str, _File] = {}
         """What was only read, or read before it was written."""
+        self.folders: ListedFolders | None = None
         self.read = 0
         self.more = 0
         self.threads = False
-        self.reported_up_to = 0
+        self.last_touch = 0
         """The number of the last touch that was written down."""
 
 
@@ -217,6 +219,16 @@ class Writes:
                 _look(file, part, PathChange(path), read=True)
         part.reads[path] = file
 
+    def lists(self, path: str) -> None:
+        """Note what stands in a folder that the agent's own code lists."""
+        if path.startswith(_SYSTEM) or not opens_data(f"{path}{os.sep}", self._folder):
+            return
+        from reenact.record.listed_folders import ListedFolders  # most programs list none
+
+        part = self._part(self._owner())
+        part.folders = part.folders or ListedFolders()
+        part.folders.note(path)
+
     def locks(self, handle: int) -> None:
         """Note that the program asks for a lock on a file that it has open. Raises `OSError`."""
         _readers.lock(handle)
@@ -295,7 +307,7 @@ class Writes:
     def pending(self) -> bool:
         """Tell whether the process wrote anything outside of every run that was not told yet."""
         part = self._parts.get(None)
-        return part is not None and any(file.touch > part.reported_up_to for file in part.files.values())
+        return part is not None and any(file.touch > part.last_touch for file in part.files.values())
 
     def report(self, owners: Iterable[Owner], *, alone: bool) -> str:
         """Tell what was written by the owners of one run, as JSON. `alone` is said of a whole process.
@@ -315,6 +327,8 @@ class Writes:
             report["caches"] = caches
         if reads := [*at_start, *self._reads_of(part for _, part in parts)]:
             report["reads"] = reads
+        if noted := [part.folders for _, part in parts if part.folders is not None]:
+            report["folders"] = [entry for each in noted for entry in each.take(self._safe, self._is_clean)]
         if new_paths:
             report["made"] = new_paths
         if rewritten:
@@ -345,7 +359,7 @@ class Writes:
                 except Exception:  # its path is told all the same
                     alarms.pass_on()
                     files.append({"path": self._safe(file.path), "before": file.before, "after": {"kind": "other"}})
-            part.reported_up_to = self._count
+            part.last_touch = self._count
             if isinstance(owner, int):
                 del self._parts[owner]
         return files, caches
@@ -514,22 +528,10 @@ class Writes:
 
     def flush(self) -> None:
         """Have the files that were written and are still open written out: the program is at its end."""
-        open_now = {*_open_list()}
-        if not any(path in open_now for path in self._touched):
-            return
-        import gc
-        import io
+        if not self._touched.keys().isdisjoint(_open_list()):
+            from reenact.record import unflushed  # most programs leave no file open
 
-        for each in gc.get_objects():
-            if issubclass(type(each), io.TextIOWrapper | io.BufferedWriter | io.BufferedRandom):
-                self._flush(each)
-
-    def _flush(self, file: Any) -> None:
-        try:
-            if not file.closed and file.writable() and _open_path(file.fileno()) in self._touched:
-                file.flush()
-        except Exception:  # the program closes it itself
-            alarms.pass_on()
+            unflushed.write_out(self._touched, _open_path)
 
 
 def _look(file: _File, part: _Part, change: PathChange, *, read: bool) -> None:

@@ -22,6 +22,7 @@ from reenact.values import alarms
 
 _MOST: Final = 50
 """Different acts of one unit of work that are listed; one more line says that there were more."""
+_LISTS: Final = frozenset({"os.listdir", "os.scandir"})
 _LOCKS: Final = frozenset({"fcntl.flock", "fcntl.lockf"})
 _RECORD_LOCKS: Final = frozenset({"fcntl.fcntl", "fcntl.lockf", "os.lockf"})
 """Events before a lock that a process gives up where it closes the file, by whichever descriptor (fcntl(2))."""
@@ -71,7 +72,7 @@ def listen(listener: Undeclared | None, writes: Writes | None = None) -> None:
     _HOOK.listener, _HOOK.writes = listener, writes
     inbound.hear_begins(None if writes is None else _begins)
     if (listener is not None or writes is not None) and not _HOOK.hooked:
-        audit.hear(side_effects.EVENTS | _LOCKS | _RECORD_LOCKS | {touches.ABSENT}, _hook)
+        audit.hear(side_effects.EVENTS | _LISTS | _LOCKS | _RECORD_LOCKS | {touches.ABSENT}, _hook)
         _HOOK.hooked = True
 
 
@@ -117,10 +118,9 @@ def _tell(event: str, args: tuple[Any, ...], listener: Undeclared | None, writes
         if listener is not None and (lock := foreign_lock(args)):
             listener.note(inbound.current(), f"{lock} at {where()}")
         return
-    if event == touches.ABSENT or (event == "open" and touches.opens_to_read(args)):
-        path = args[0] if event == touches.ABSENT else opened_path(args)
-        if writes is not None and path:
-            writes.reads(path, is_data=event == touches.ABSENT or not side_effects.is_by_us())
+    if event in _LISTS or event == touches.ABSENT or (event == "open" and touches.opens_to_read(args)):
+        if writes is not None:
+            _note_reads(writes, event, args)
         return
     touch = side_effects.side_effect(event, args, "REENACT_RECORD", logs=writes is not None)
     if touch is None or (touch.kind == "socket" and not touch.path):
@@ -130,6 +130,17 @@ def _tell(event: str, args: tuple[Any, ...], listener: Undeclared | None, writes
             _note_writes(writes, event, args, touch)
     elif listener is not None and not (touch.kind == "network" and telemetry.is_sending()):
         listener.note(inbound.current(), f"{touch.what} at {where()}")
+
+
+def _note_reads(writes: Writes, event: str, args: tuple[Any, ...]) -> None:
+    """Note a file that is about to be read, or a folder that is about to be listed."""
+    if event in _LISTS:
+        if not isinstance(args[0], int) and not side_effects.is_by_us():
+            writes.lists(os.path.abspath(touches.program_path(os.fsdecode(args[0] or "."))))  # noqa: PTH100 - as below
+        return
+    path = args[0] if event == touches.ABSENT else opened_path(args)
+    if path:
+        writes.reads(path, is_data=event == touches.ABSENT or not side_effects.is_by_us())
 
 
 def _note_lock(event: str, args: tuple[Any, ...], writes: Writes | None) -> None:

@@ -67,6 +67,8 @@ class FileWrites:
     """Files in caches, of which only is told what stood there before."""
     reads: Mapping[str, WrittenFile] = field(default_factory=dict[str, WrittenFile])
     """Files that the program only read, with what stood there."""
+    folders: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Folders that the program listed, with the names that stood there, in the disk's order."""
     made: Mapping[str, int] = field(default_factory=dict[str, int])
     """What native code or another program made in the program's folder, with its time of change."""
     rewritten: frozenset[str] = frozenset()
@@ -106,6 +108,7 @@ def together(parts: Iterable[tuple[int, FileWrites]]) -> FileWrites | None:
     files: dict[str, WrittenFile] = {}
     caches: dict[str, WrittenFile] = {}
     reads: dict[str, WrittenFile] = {}
+    folders: dict[str, tuple[str, ...]] = {}
     for part in sorted(ordered, key=lambda each: each.began_ns):
         for path, file in part.files.items():
             files.setdefault(path, file)
@@ -113,6 +116,7 @@ def together(parts: Iterable[tuple[int, FileWrites]]) -> FileWrites | None:
             caches.setdefault(path, file)
         for path, file in part.reads.items():
             reads.setdefault(path, file)
+        folders = {**part.folders, **folders}
     program_paths = {path: changed_ns for part in ordered for path, changed_ns in part.made.items()}
     for part in ordered:
         for path, file in part.files.items():
@@ -122,6 +126,7 @@ def together(parts: Iterable[tuple[int, FileWrites]]) -> FileWrites | None:
         files=files,
         caches=caches,
         reads={path: file for path, file in reads.items() if path not in files},
+        folders=folders,
         made={path: changed_ns for path, changed_ns in program_paths.items() if path not in files},
         rewritten=frozenset(path for part in ordered for path in part.rewritten if path not in files),
         began_ns=min(each.began_ns for each in ordered),
@@ -191,12 +196,14 @@ def _part(node: Node, run: Run) -> tuple[int, FileWrites]:
     files = [_file(as_object(each)) for each in as_list(fields.get("files"))]
     caches = [_file(as_object(each)) for each in as_list(fields.get("caches"))]
     reads = [_file(as_object(each)) for each in as_list(fields.get("reads"))]
+    folders = [pair for each in as_list(fields.get("folders")) if len(pair := as_list(each)) == 2]
     program_paths = [pair for each in as_list(fields.get("made")) if len(pair := as_list(each)) == 2]
     offset = fields.get("offset")
     part = FileWrites(
         files={each.path: each for each in files if each.path},
         caches={each.path: each for each in caches if each.path},
         reads={each.path: each for each in reads if each.path},
+        folders={as_text(path): tuple(map(as_text, as_list(names))) for path, names in folders if path},
         made={as_text(path): as_count(changed_ns) or 0 for path, changed_ns in program_paths if path},
         rewritten=frozenset(as_text(each) for each in as_list(fields.get("rewritten"))) - {""},
         began_ns=span[0] if len(span) == 2 else node.span.start_ns,

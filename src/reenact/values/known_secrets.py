@@ -51,7 +51,19 @@ def names_a_secret(name: str) -> bool:
 
 
 def stand_in(secret: str) -> str:
-    """Give what stands for a secret of a header, equal for equal ones, and look for it from here on.
+    """Give what stands for a secret of a header, and look for it from here on."""
+    token = token_of(secret)
+    if secret != token and len(secret) >= _SHORTEST_HEADER and len(set(secret)) >= _FEWEST_CHARACTERS:
+        for spelled in {secret, unquote(secret), quote(secret, safe="")}:
+            _STAND_INS.pop(spelled, None)
+            _STAND_INS[spelled] = token
+        while len(_STAND_INS) > _MOST:
+            del _STAND_INS[next(iter(_STAND_INS))]
+    return token
+
+
+def token_of(secret: str) -> str:
+    """Give a token for a secret, equal for equal ones.
 
     A token stands for itself. For a UUID (RFC 9562) another stands, since programs read it as one.
     """
@@ -60,16 +72,9 @@ def stand_in(secret: str) -> str:
     if not _KEY:
         _KEY.append(os.urandom(32))
     digest = hashlib.blake2b(secret.encode("utf-8", "surrogatepass"), key=_KEY[0]).hexdigest()
-    token = f"{MARK}known_secret_{digest[:20]}"
     if _UUID.fullmatch(secret):
-        token = f"{digest[:8]}-{digest[8:12]}-4{digest[12:15]}-a{digest[15:18]}-{digest[18:30]}"
-    if len(secret) >= _SHORTEST_HEADER and len(set(secret)) >= _FEWEST_CHARACTERS:
-        for spelled in {secret, unquote(secret), quote(secret, safe="")}:
-            _STAND_INS.pop(spelled, None)
-            _STAND_INS[spelled] = token
-        while len(_STAND_INS) > _MOST:
-            del _STAND_INS[next(iter(_STAND_INS))]
-    return token
+        return f"{digest[:8]}-{digest[8:12]}-4{digest[12:15]}-a{digest[15:18]}-{digest[18:30]}"
+    return f"{MARK}known_secret_{digest[:20]}"
 
 
 def are_known() -> bool:
