@@ -35,7 +35,7 @@ def held(tmp_path: Path) -> Held:
 
 @pytest.fixture
 def provider() -> Iterator[StandIn]:
-    with StandIn(max_delay_ms=2) as standing:
+    with StandIn(seed=7, max_delay_ms=2) as standing:  # two questions may have one answer by chance
         yield standing
 
 

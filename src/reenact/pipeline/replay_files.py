@@ -105,7 +105,9 @@ def _with_folders(begun: Begin, writes: FileWrites, cwd: Path, reads: Reads) -> 
     def here(path: str) -> str:
         return moved(path, writes, cwd)
 
-    left_out, unlike = of_folders(writes, here, begun.entries, hides=reads is Reads.RECORDED)
+    left_out, unlike = of_folders(
+        writes, here, begun.entries, lambda path: sealed(path, cwd), hides=reads is Reads.RECORDED
+    )
     return Begin(entries=(*begun.entries, *left_out), unlike=(*begun.unlike, *unlike))
 
 
@@ -116,15 +118,25 @@ def _of_reads(
     entries: list[dict[str, Json]] = []
     unlike: list[dict[str, Json]] = []
     for file in files:
-        entry, line = _entry_of_read(file, moved(file.path, writes, cwd), reads)
+        path = moved(file.path, writes, cwd)
+        entry, line = _entry_of_read(file, path, reads, sealed(path, cwd))
         entries += [entry] if entry is not None else []
         if line:
             unlike.append({"path": writes.named(file.path), "line": line, "put_back": entry is not None})
     return entries, unlike
 
 
-def _entry_of_read(file: WrittenFile, path: str, reads: Reads) -> tuple[dict[str, Json] | None, str]:
-    """Give how a file that was only read is put back, and what is said of it; nothing of one that is as it was."""
+def sealed(path: str, cwd: Path) -> str:
+    """Name the replays that can have a path as it was: where Landlock is all there is, only the folder is copied."""
+    is_below = path == str(cwd) or path.startswith(f"{cwd}{os.sep}")
+    return "a sealed replay" if is_below else "a replay that namespaces seal"
+
+
+def _entry_of_read(file: WrittenFile, path: str, reads: Reads, replays: str) -> tuple[dict[str, Json] | None, str]:
+    """Give how a file that was only read is put back, and what is said of it; nothing of one that is as it was.
+
+    `replays` names those that can have it as it was.
+    """
     if not _is_path(path) or _holds(path, file.before):
         return None, ""
     if reads is Reads.PRESENT or (reads is Reads.MISSING and os.path.lexists(path)):
@@ -133,7 +145,7 @@ def _entry_of_read(file: WrittenFile, path: str, reads: Reads) -> tuple[dict[str
     if entry is not None:
         return (
             entry,
-            "is not what the recorded run read: a sealed replay reads that (--reads present: what is there now)",
+            f"is not what the recorded run read: {replays} reads that (--reads present: what is there now)",
         )
     if file.before is None or as_text(file.before.get("kind")):  # it was no file
         return None, ""

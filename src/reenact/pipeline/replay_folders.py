@@ -22,12 +22,18 @@ Entries = list[dict[str, Json]]
 
 
 def of_folders(
-    writes: FileWrites, here: Callable[[str], str], entries: Iterable[Mapping[str, Json]], *, hides: bool
+    writes: FileWrites,
+    here: Callable[[str], str],
+    entries: Iterable[Mapping[str, Json]],
+    sealed: Callable[[str], str],
+    *,
+    hides: bool,
 ) -> tuple[Entries, Entries]:
     """Give what is left out of the copy, and what is said of the folders that hold other names now.
 
-    `here` gives the path that stands for a recorded one, `entries` say how the copy begins. With `hides` files that
-    were not there are left out of it; folders and modules stay, since a program may need them.
+    `here` gives the path that stands for a recorded one, `entries` say how the copy begins, `sealed` names the replays
+    that can have a path as it was. With `hides` files that were not there are left out; folders and modules stay, since
+    a program may need them.
     """
     begin = {as_text(each["path"]): as_text(each["kind"]) for each in entries}
     own = {*map(here, (*writes.files, *writes.caches, *writes.made)), *begin}
@@ -44,16 +50,19 @@ def of_folders(
         hidden = [name for name in more if hides and _may_be_hidden(f"{path}{os.sep}{name}")]
         for each in hidden:
             left_out.append({"path": f"{path}{os.sep}{each}", "kind": "absent"})
-        name = "." if folder == writes.cwd else writes.named(folder)
-        unlike += _lines(name, hidden, [each for each in more if each not in hidden], less)
+        said = "." if folder == writes.cwd else writes.named(folder)
+        shown = [each for each in more if each not in hidden]
+        unlike += _lines(said, hidden, shown, less, f"{sealed(path)} leaves that out")
     return left_out, unlike
 
 
-def _lines(folder: str, hidden: Sequence[str], shown: Sequence[str], gone: Sequence[str]) -> Iterable[dict[str, Json]]:
+def _lines(
+    folder: str, hidden: Sequence[str], shown: Sequence[str], gone: Sequence[str], leaves_out: str
+) -> Iterable[dict[str, Json]]:
     unseen = "now, which the recorded run did not see"
     if hidden:
-        kept_out = "a sealed replay leaves that out (--reads present: what is there now)"
-        yield {"path": folder, "line": f"holds {_listed(hidden)} {unseen}: {kept_out}", "put_back": True}
+        line = f"holds {_listed(hidden)} {unseen}: {leaves_out} (--reads present: what is there now)"
+        yield {"path": folder, "line": line, "put_back": True}
     if shown:
         yield {"path": folder, "line": f"holds {_listed(shown)} {unseen}: the replay sees it", "put_back": False}
     if gone:

@@ -331,12 +331,20 @@ def _begin(recording: RunSource, cwd: Path, policy: Policy, *, tells: bool) -> r
     return begun
 
 
+def _as_laid(unlike: dict[str, Json], level: str) -> dict[str, Json]:
+    """Say that a path was not put back, where this world could not have it as it was."""
+    is_below = not as_text(unlike["path"]).startswith(os.sep)
+    can_be = level == "namespaces" or (level == "landlock" and is_below)
+    return unlike if can_be else {**unlike, "put_back": False}
+
+
 def _with_copy(
     result: ReplayResult, world: _World, runs: Sequence[Run], entries: Sequence[Mapping[str, Json]]
 ) -> ReplayResult:
     """Add what the world was, and what was found in the copy of it."""
     refusals = without(world.refusals, world.level)
-    result = replace(result, level=world.level, levels_refused=refusals, unlike=[*world.begin.unlike])
+    unlike = [_as_laid(each, world.level) for each in world.begin.unlike]
+    result = replace(result, level=world.level, levels_refused=refusals, unlike=unlike)
     if world.changed is None:
         return result
     notes = [note for run in runs if (note := writes_of(run)) is not None]
