@@ -350,6 +350,33 @@ def test_other_bytes_that_two_replays_agree_on_diverge(desk: Desk) -> None:
     assert "the same in two replays" in said["divergences"][0]["reason"]
 
 
+LEFT_BEHIND = """
+import os, tempfile
+import reenact
+
+@reenact.tool
+def use(path):
+    return "used"
+
+os.makedirs("work", exist_ok=True)
+inside = tempfile.mkdtemp(dir="work")
+for path in (inside, tempfile.mkdtemp(prefix="run-"), tempfile.mkstemp(dir=inside, suffix=".csv")[1]):
+    use(path)
+with tempfile.NamedTemporaryFile(delete=False) as file:
+    use(file.name)
+"""
+
+
+@pytest.mark.slow
+def test_temporary_names_that_a_run_left_behind_are_free_again(desk: Desk) -> None:
+    """A program that prints and writes nothing else tells their paths in its questions."""
+    program = desk.write("left.py", LEFT_BEHIND)
+    recorded(desk, program)
+    for _ in range(2):
+        said = replayed(desk, "last")
+        assert said["result"] == "same", said
+
+
 MEASURED = """
 import json, logging
 import reenact

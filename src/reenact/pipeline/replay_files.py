@@ -29,6 +29,7 @@ from reenact.values.call import FunctionCall, Returned, Value
 from reenact.values.file_writes import DISK_TICK_NS, Absences, FileWrites, State, WrittenFile, together, writes_of
 from reenact.values.json import Json
 from reenact.values.lenient import as_count, as_list, as_text
+from reenact.values.output import outputs
 from reenact.values.run import Node, Run
 
 _MOST: Final = 20_000
@@ -70,7 +71,8 @@ def begin(recording: RunSource, cwd: Path, reads: Reads | None = None) -> Begin:
     if writes is None or not recording.run.own:
         return Begin()
     absences = Absences(writes, (creation for run in runs for node in run.nodes for creation in _child_files(node)))
-    left = (os.path.join(tempfile.gettempdir(), name) for name in writes.temporary)  # noqa: PTH118 - as the program names it
+    names = {*writes.temporary, *(name for part in outputs(runs).values() for name in part.temporary)}
+    left = (*writes.temporary_paths, *(os.path.join(tempfile.gettempdir(), name) for name in names))  # noqa: PTH118 - as the program names it
     absent = (*absences.of_programs(), *_made_past_notes(writes, runs), *filter(os.path.lexists, left))
     paths = (moved(path, writes, cwd) for path in absent)
     # What a recording cached of our own modules is none of the program's, and a replay would compile them each time.

@@ -317,7 +317,8 @@ class Writes:
         parts = [(owner, part) for owner in owners if (part := self._part_of(owner)) is not None]
         new_paths, rewritten = (self._unnoted(), self._rewritten()) if alone else ([], [])
         at_start = self._reads_at_start() if not alone else []
-        if not (parts or new_paths or rewritten or at_start):
+        temporary = [*self._names()][-_MOST_NAMES:]
+        if not (parts or new_paths or rewritten or at_start or (alone and temporary)):
             return NOTHING_WRITTEN
         files, caches = self._files_of(parts, alone=alone)
         began = min((part.began_ns for _, part in parts), default=self._began)
@@ -338,8 +339,8 @@ class Writes:
         begun = program_threads.begun()
         if any(part.threads or part.begun < begun for _, part in parts) or program_threads.others_work():
             report["threads"] = True
-        if names := [each.rpartition("/")[2] for each in self._names()][-_MOST_NAMES:]:
-            report["temporary"] = [*names]
+        if temporary:
+            report["temporary"] = [*self._safe("\n".join(temporary)).split("\n")]
         spelled = compact(report)
         ids = program_threads.among(spelled)
         return compact({**report, "thread_ids": [*ids]}) if ids else spelled

@@ -80,6 +80,8 @@ class FileWrites:
     processes: frozenset[int] = frozenset()
     temporary: frozenset[str] = frozenset()
     """Names that `tempfile` made."""
+    temporary_paths: frozenset[str] = frozenset()
+    """The same, as whole paths; a recording of before holds none."""
     threads: bool = False
     """More than one thread was at work."""
     thread_ids: frozenset[int] = frozenset()
@@ -134,6 +136,7 @@ def together(parts: Iterable[tuple[int, FileWrites]]) -> FileWrites | None:
         offset_s=ordered[0].offset_s,
         processes=frozenset(number for each in ordered for number in each.processes),
         temporary=frozenset(name for each in ordered for name in each.temporary),
+        temporary_paths=frozenset(path for each in ordered for path in each.temporary_paths),
         threads=any(each.threads for each in ordered) or len(ordered) > 1,
         thread_ids=frozenset(number for each in ordered for number in each.thread_ids),
         more=sum(each.more for each in ordered),
@@ -199,6 +202,7 @@ def _part(node: Node, run: Run) -> tuple[int, FileWrites]:
     folders = [pair for each in as_list(fields.get("folders")) if len(pair := as_list(each)) == 2]
     program_paths = [pair for each in as_list(fields.get("made")) if len(pair := as_list(each)) == 2]
     offset = fields.get("offset")
+    temporary = [as_text(each) for each in as_list(fields.get("temporary"))]
     part = FileWrites(
         files={each.path: each for each in files if each.path},
         caches={each.path: each for each in caches if each.path},
@@ -210,7 +214,8 @@ def _part(node: Node, run: Run) -> tuple[int, FileWrites]:
         ended_ns=span[1] if len(span) == 2 else node.span.end_ns,
         offset_s=offset if isinstance(offset, int) else 0,
         processes=frozenset({as_count(fields.get("pid")) or 0} - {0}),
-        temporary=frozenset(as_text(each) for each in as_list(fields.get("temporary"))),
+        temporary=frozenset(each.rpartition("/")[2] for each in temporary),
+        temporary_paths=frozenset(each for each in temporary if each.startswith("/")),
         threads=fields.get("threads") is True,
         thread_ids=frozenset(as_count(each) or 0 for each in as_list(fields.get("thread_ids"))) - {0},
         more=as_count(fields.get("more")) or 0,
