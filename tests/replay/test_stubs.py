@@ -297,6 +297,20 @@ def test_of_what_the_agent_itself_gave_up_only_the_question_is_awaited(name: str
     assert node.end_order not in {node.start_order, 0}
 
 
+@pytest.mark.parametrize("kind", ["tool", "model"])
+def test_the_address_of_an_object_is_no_part_of_what_was_asked(kind: str) -> None:
+    made = Made()
+    texts = [f"use <Box object at {address}>, {rest}" for address, rest in (("0x7f01", ""), ("0x7f93482140e0", "a"))]
+    texts += [texts[1].replace("82140e0", "c1fff00"), texts[1].replace(", a", ", b"), texts[1].replace(">", "")]
+    ask = {"tool": lambda text: made.tool("use", {"text": text}), "model": lambda text: made.llm([user(text)], "done")}
+    ids = [ask[kind](text) for text in texts]
+    asked = {node.id: question(node.call) for node in made.run().nodes}
+    plain, one, other, another, unclosed = (asked[each] for each in ids)
+    assert one.key == other.key
+    assert (one.noise["addresses"], other.noise["addresses"]) == (["0x7f93482140e0"], ["0x7f934c1fff00"])
+    assert len({each.key for each in (plain, one, another, unclosed)}) == 4, "what is no address counts"
+
+
 def test_who_asked_is_no_part_of_what_was_asked() -> None:
     made = Made()
     one, other, elsewhere = (

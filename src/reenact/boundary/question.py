@@ -1,9 +1,9 @@
 """The one canonical question of a call, and its key: what two runs must agree on for an answer to stand.
 
-The key is a digest over the body less the shape's identity noise (caller ids, cache keys), and over what the path of
-the URL names (`boundary.resource`). Of calls with one key the one of the same URL is meant, where there is one. Noise
-is left out *and kept*, so that a replay can say "matched, but these fields differ". Keys are computed from evidence
-when a recording is loaded; none is stored.
+The key is a digest over the body less the shape's identity noise (caller ids, cache keys) and less the addresses of
+objects (`<Box object at 0x…>`), and over what the path of the URL names (`boundary.resource`). Of calls with one key
+the one of the same URL is meant, where there is one. Noise is left out *and kept*, so that a replay can say "matched,
+but these fields differ". Keys are computed from evidence when a recording is loaded; none is stored.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ class Question:
 PLAIN_HTTP: Final = "http"
 """The name of the shape of a request to something that we know nothing of: all of it is the question."""
 _BOUNDARY = re.compile(rb"--([^\r\n]{8,200})\r\n")
+_ADDRESS = re.compile(r"(?<=\bat )0x[0-9a-f]{6,16}(?=>)")
 
 
 @cache
@@ -68,7 +69,8 @@ def _asked_over_http(call: Call, request: HttpRequest, redactor: Redactor | None
         clean = _clean(text, call, redactor)
         body = parsed_or_none(clean)
         asked = {"body": clean if body is None else body}
-    noise: dict[str, Json] = {"url": _clean(request.url, call, redactor, "url.full")}
+    asked, noise = _without_addresses(asked)
+    noise["url"] = _clean(request.url, call, redactor, "url.full")
     body = asked["body"]
     if isinstance(body, dict) and shape is not None:
         for name in shape.noise & body.keys():
@@ -102,8 +104,19 @@ def _asked_plainly(call: Call, request: HttpRequest, redactor: Redactor | None) 
         parsed = parsed_or_none(clean)
         body = clean if parsed is None else parsed
     url = _clean(request.url, call, redactor, "url.full")
-    asked: dict[str, Json] = {"method": request.method, "url": url, "body": body}
-    return Question(kind=call.kind, name=call.name, key=digest([request.shape, asked]), asked=asked, word=call.word)
+    asked, noise = _without_addresses({"method": request.method, "url": url, "body": body})
+    key = digest([request.shape, asked])
+    return Question(kind=call.kind, name=call.name, key=key, asked=asked, noise=noise, word=call.word)
+
+
+def _without_addresses(asked: dict[str, Json]) -> tuple[dict[str, Json], dict[str, Json]]:
+    """Give what is asked less the addresses of objects, as their default `repr` tells them, and these as noise."""
+    text = compact(asked)
+    addresses = _ADDRESS.findall(text)
+    if not addresses:
+        return asked, {}
+    rest = parsed_or_none(_ADDRESS.sub("0x", text))
+    return (rest, {"addresses": addresses}) if isinstance(rest, dict) else (asked, {})
 
 
 def _clean(text: str, call: Call, redactor: Redactor | None, name: str = "input.value") -> str:
@@ -133,12 +146,12 @@ def _asked_of_function(call: Call, request: FunctionCall, redactor: Redactor | N
         if clean != text:
             read = parsed_or_none(clean)
             arguments = clean if read is None and clean != "null" else read
-    asked: dict[str, Json] = {"arguments": arguments}
-    noise: dict[str, Json] = {"function": request.function}
+    asked, noise = _without_addresses({"arguments": arguments})
+    noise["function"] = request.function
     # Structure is recognised by name: its arguments may change without the path changing.
     weighed: list[Json] = [call.kind.value, call.name]
     if not call.is_structure:
-        weighed.append(arguments)
+        weighed.append(asked["arguments"])
     if call.is_mcp:  # two servers may have tools of one name
         asked["server"] = request.function.removeprefix(MCP)
         weighed.append(asked["server"])

@@ -15,8 +15,9 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from functools import wraps
+from functools import partial, wraps
 from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from typing import Any, Final, cast
 
@@ -98,6 +99,10 @@ UTCNOW = Source(
     measures=True,
 )
 TODAY = Source(name="datetime.today", spell=_spell_naive, read=_read_naive, moment=datetime.timestamp, flows=True)
+CLOCK = Source(name="time.clock_gettime", read=_of_kind((float, int)), moment=float, flows=True, measures=True)
+CLOCK_NS = replace(TIME_NS, name="time.clock_gettime_ns")
+OTHER_CLOCK = Source(name="time.clock_gettime, elapsed", read=_of_kind((float, int)), elapses=True, measures=True)
+OTHER_CLOCK_NS = replace(OTHER_CLOCK, name="time.clock_gettime_ns, elapsed", read=_of_kind(int))
 DATE = Source(name="date.today", spell=date.isoformat, read=lambda value: date.fromisoformat(str(value)), flows=True)
 _ELAPSED: Final = tuple(
     Source(
@@ -125,6 +130,24 @@ def _reading(source: Source, at: Callable[[float], Any] | None) -> Callable[[Any
         def read() -> Any:
             site = find(_getframe().f_back)
             return original() if site is None else draw(site, original, at)
+
+        return read
+
+    return make
+
+
+def _of_clocks(wall: Source, elapsed: Source, at: Callable[[float], Any]) -> Callable[[Any], Any]:
+    """Wrap a function of `time` that is told which clock to read: that of the wall, or one that only elapses."""
+    wall_sites, elapsed_sites = Sites(wall), Sites(elapsed)
+
+    def make(original: Callable[[int], Any]) -> Callable[[int], Any]:
+        @wraps(original)
+        def read(clock: int) -> Any:
+            is_wall = clock == time.CLOCK_REALTIME
+            site = (wall_sites if is_wall else elapsed_sites).of(_getframe().f_back)
+            if site is None:
+                return original(clock)
+            return tape.draw(site, partial(original, clock), at if is_wall else None)
 
         return read
 
@@ -270,6 +293,14 @@ _TIME: Final[tuple[tuple[str, Callable[[Any], Any]], ...]] = (
     ("asctime", _asctime),
     ("strftime", _strftime_of),
     *((source.name.removeprefix("time."), _reading(source, None)) for source in _ELAPSED),
+    *(
+        [
+            ("clock_gettime", _of_clocks(CLOCK, OTHER_CLOCK, float)),
+            ("clock_gettime_ns", _of_clocks(CLOCK_NS, OTHER_CLOCK_NS, lambda seconds: int(seconds * 1e9))),
+        ]
+        if hasattr(time, "clock_gettime")
+        else []
+    ),
 )
 _CLASSES: Final[tuple[tuple[type, str, Callable[[Any], Any]], ...]] = (
     (datetime, "now", _now_of),
