@@ -78,9 +78,7 @@ def ran(argv: list[str], project: Path, top: Path, program: Ordinary) -> subproc
     environ = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
     home = top / ("Jörg Müller" if program.where == "umlauts" else "home")
     environ |= {"HOME": str(home), "REENACT_KEY": "a key of these tests", "REENACT_STORE": str(top / "store")}
-    environ["PYTEST_DEBUG_TEMPROOT"] = str(
-        top
-    )  # a pytest sweeps what earlier ones of its user left: none of these tests'
+    environ["PYTEST_DEBUG_TEMPROOT"] = str(top)  # a pytest sweeps what earlier ones of its user left
     environ |= program.environ
     environ.pop("XDG_CONFIG_HOME", None)
     drop: list[str] = []
