@@ -457,3 +457,45 @@ def test_an_alarm_that_rang_in_a_call_rings_again_before_its_answer(desk: Desk) 
     again = desk.reenact("replay", "last")
     assert (again.returncode, again.stdout) == (0, live.stdout), again.stderr
     assert "same: 3 tool calls answered" in again.stderr
+
+
+BETWEEN_CALLS = """
+import signal, time
+import reenact
+@reenact.tool
+def ask(x):
+    time.sleep(0.03)
+    return x
+class Late(Exception): pass
+def ring(*_): raise Late
+signal.signal(signal.SIGALRM, ring)
+signal.setitimer(signal.ITIMER_REAL, 0.8)
+n = 0
+try:
+    while True:
+        n += 1
+        ask(n); time.sleep(0.17)
+except Late:
+    print("late after", n)
+signal.setitimer(signal.ITIMER_REAL, 0.15, 0.15)
+ticks = []
+signal.signal(signal.SIGALRM, lambda *_: ticks.append(len(got)))
+got = []
+for i in range(5):
+    got.append(ask(i)); time.sleep(0.09)
+signal.setitimer(signal.ITIMER_REAL, 0)
+print(ask(ticks))
+"""
+
+
+@pytest.mark.slow
+def test_an_alarm_rings_between_the_calls_between_which_it_rang(desk: Desk) -> None:
+    """A replay answers sooner, or, the first call, later than the world did: the timer elapses as it did then."""
+    desk.write("agent.py", BETWEEN_CALLS)
+    live = desk.reenact("run", "--", "python", "agent.py")
+    assert live.stdout.startswith("late after ")
+    assert "replayable: exact" in live.stderr
+    for _ in range(3):
+        again = desk.reenact("replay", "last")
+        assert (again.returncode, again.stdout) == (0, live.stdout), again.stderr
+        assert "same: " in again.stderr

@@ -17,6 +17,8 @@ from typing import Any, Final
 
 _AFTER_S: Final = 0.0005
 """How long after a timer it is looked again: what it wakes runs first."""
+_EVEN_S: Final = 0.002
+"""How far two readings of one timer may lie apart."""
 _STEPS: Final = 5
 """Turns of the loop in which what was woken comes to its own next timer."""
 _ours: Final[set[int]] = set()
@@ -49,6 +51,58 @@ async def let_timers_of_trio_go_first(until: float) -> None:
         if not 0 <= due_s < left_s:  # what is overdue has been woken, and waits for its turn in the batch
             return
         await trio.sleep(min(due_s + _AFTER_S, left_s))
+
+
+class AlarmClock:
+    """Has a timer of `signal.setitimer` elapse as it did when recorded, whatever time the replay itself takes.
+
+    At each place whose recorded time is known, what is left of the timer is what was left then. A timer that the
+    program has set since the last place is taken as it is.
+    """
+
+    __slots__ = ("_last",)
+
+    def __init__(self) -> None:
+        self._last: tuple[float, float, float | None] | None = None
+        """What was left at the last place, when that was by this clock, and when by the recorded one."""
+
+    def enter(self) -> None:
+        """Hear that the program comes to a call: from here on the time is the replay's own."""
+        left_s = _left_s()
+        if left_s > 0 and not self._is_going_on(left_s):
+            self._last = left_s, time.monotonic(), None
+
+    def stand(self, recorded_s: float) -> None:
+        """Hear that the program stands where the recorded one stood at a time, in seconds since any epoch."""
+        left_s = _left_s()
+        if left_s <= 0:
+            self._last = None
+            return
+        if self._last is not None and self._is_going_on(left_s):
+            before_s, _, at_s = self._last
+            due_s = max(_AFTER_S, before_s - (recorded_s - at_s if at_s is not None else 0.0))
+            if abs(due_s - left_s) > _AFTER_S:
+                signal.setitimer(signal.ITIMER_REAL, due_s, signal.getitimer(signal.ITIMER_REAL)[1])
+                left_s = due_s
+        self._last = left_s, time.monotonic(), recorded_s
+
+    def _is_going_on(self, left_s: float) -> bool:
+        """Tell whether nobody has set the timer since the last place."""
+        if self._last is None:
+            return False
+        before_s, then, _ = self._last
+        return abs(before_s - (time.monotonic() - then) - left_s) < _EVEN_S
+
+
+alarm_clock: Final = AlarmClock()
+"""That of this process, which has one such timer."""
+
+
+def _left_s() -> float:
+    """Say how long it is until the timer rings; 0 where none is set, or another thread asks, which hears none."""
+    if threading.current_thread() is not threading.main_thread():
+        return 0.0
+    return signal.getitimer(signal.ITIMER_REAL)[0]
 
 
 def let_alarms_go_first(took_s: float) -> BaseException | None:

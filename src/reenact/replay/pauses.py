@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from reenact.boundary.cancelled import was_cancelled
 from reenact.boundary.lanes import Lane
 from reenact.boundary.pauses import Landing, Turn
-from reenact.replay.pace import in_next_turn
+from reenact.replay.pace import alarm_clock, in_next_turn
 from reenact.replay.release import Expected, Gate
 from reenact.values import locks
 from reenact.values.json import Json, parsed_or_none
@@ -233,6 +233,7 @@ class Pacing:
 
         Nor for the call itself, where answers waited until it was asked.
         """
+        alarm_clock.stand(node.span.start_ns / 1e9)
         if was_cancelled(node.outcome):
             self._gate(_place(node, node.lane, ())[0]).drop([node.start_order])
         place = self._place(lane)

@@ -35,7 +35,7 @@ from enum import Enum
 from typing import Any
 
 from reenact.replay.activity import Activity, Patience
-from reenact.replay.pace import let_alarms_go_first, let_timers_go_first, let_timers_of_trio_go_first
+from reenact.replay.pace import alarm_clock, let_alarms_go_first, let_timers_go_first, let_timers_of_trio_go_first
 from reenact.values import locks
 from reenact.values.call import Raised
 
@@ -150,8 +150,11 @@ class Gate:
         Unknown orders are granted at once. Raises what the handler of an alarm does, unless `answer` says what the
         recorded call raised.
         """
+        release = self._expected.get(order or 0)
         error = let_alarms_go_first(self._took(order))
         self._wait(order, lane)
+        if release is not None:
+            alarm_clock.stand(release.released_s)
         if error is not None and not isinstance(answer, Raised):
             raise error
 

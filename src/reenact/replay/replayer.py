@@ -26,6 +26,7 @@ from reenact.replay.after_divergence import ASSUMING, EVIDENCE, Going, answers, 
 from reenact.replay.guard import allowed, into_the_copy, is_sealed, refuse
 from reenact.replay.ledger import Ledger, moved
 from reenact.replay.miss_text import about, differing, plain, sentence
+from reenact.replay.pace import alarm_clock
 from reenact.replay.partial_match import as_told, failed_for_good
 from reenact.replay.pauses import Pacing
 from reenact.replay.policy import Children, Policy, Source
@@ -368,15 +369,14 @@ class Replayer:
 
     def open(self, call: Call) -> ReplayPassage:
         """Let a call in and find its answer. Raises `Miss`."""
-        here_on = lanes.current()
-        lane, unit = here_on.path, here_on.reel.again
+        alarm_clock.enter()
+        lane, unit = (here_on := lanes.current()).path, here_on.reel.again
         for gate in self._gates.values():
             gate.settled(_at(here_on))
         if self._stop_reason is not None:
             raise Miss(self._stop_reason)
         self._stray = self._await_end(self._stray, call, lane)
-        asked = question(call, self._redactor)
-        here = place.current()
+        asked, here = question(call, self._redactor), place.current()
         parent = here.recorded if here is not None else None
         source = self._policy.source_of(call)
         if call.is_child and self._policy.children is Children.REFUSE:
