@@ -18,7 +18,7 @@ from reenact.graph.build import build
 from reenact.testing import authored, fixtures
 from reenact.testing.authored import Authored
 from reenact.testing.modes import Mode, mode_named
-from reenact.testing.portable import ENTRY, entered_by, located, portable, seeded
+from reenact.testing.portable import ENTRY, _project_writes, entered_by, located, portable, seeded
 from reenact.testing.project import folder_of_tests, root_of
 from reenact.values.json import compact, parse
 from reenact.values.run import Run
@@ -89,6 +89,14 @@ def test_what_leaves_is_relative_and_comes_back_absolute(tmp_path: Path) -> None
     assert found.run.entry["cwd"] == str(elsewhere / "jobs")
     again = portable(RunSource(run=found.run, siblings=(), source=""), elsewhere, {})
     assert again.spans == kept.spans
+
+
+def test_folders_and_temporary_paths_name_nothing_of_this_machine(tmp_path: Path) -> None:
+    cwd = tmp_path / "project"
+    listed = [[f"{cwd}", ["b", "a"]], [f"{cwd}/docs/old", ["x"]], [f"{cwd}s", ["y"]], ["/srv", ["z"]], ["broken"]]
+    writes = {"files": [], "folders": listed, "temporary": ["/tmp/tmp123/x", "tmp4"], "made": [["/srv/a", 1]]}
+    kept = _project_writes(writes, tmp_path, cwd)  # type: ignore[arg-type]
+    assert kept == {"files": [], "folders": [[".", ["b", "a"]], ["docs/old", ["x"]]], "temporary": ["x", "tmp4"]}
 
 
 def test_secrets_are_looked_for_again(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ class InProcess:
             here = Path.cwd()
             for folder, names in writes.folders.items():
                 name = "" if folder == writes.cwd else writes.named(folder)
-                folders.setdefault(str(here / name) if name != folder else folder, names)
+                folders.setdefault(str(here / name), names)  # a whole path stays
         self._stack.callback(folder_order.give_back(folders))
 
     def _setup(

@@ -328,6 +328,14 @@ def _project_writes(writes: dict[str, Json], root: Path, cwd: Path) -> dict[str,
         for each in inside
     ]
     fields = {name: value for name, value in writes.items() if name not in _OF_THIS_MACHINE}
+    if "temporary" in fields:
+        fields["temporary"] = [as_text(each).rpartition("/")[2] for each in as_list(fields["temporary"])]
+    if "folders" in fields:
+        folders = [each for each in map(as_list, as_list(fields["folders"])) if len(each) == 2]
+        listed = [(f"{as_text(path)}{os.sep}", names) for path, names in folders]
+        fields["folders"] = [
+            [path.removeprefix(below).rstrip(os.sep) or ".", names] for path, names in listed if path.startswith(below)
+        ]
     return {**fields, "files": entries, **({"more": left} if left else {})}
 
 
