@@ -12,6 +12,7 @@
 `seen`, where the bug is seen first: `stdout` (if nothing is said), `stderr`, `exit`, `file NAME`, `raised`,
 `returns`, `yields`, `answer`.
 `past`: it prints past Python's streams. `varies`: what it gives out differs between any two runs.
+`beside`: several processes print, in no order among each other.
 `delivered`: a unit of work is replayed, and what a replay prints is its result.
 `weak`: it gives out what no replay can give back. `wrong WHY`: what is said of it today is known to be wrong.
 """
@@ -45,6 +46,7 @@ class Program:
     past: bool = False
     """Whether it prints past Python's streams, so that it may be said that nobody witnessed it."""
     varies: bool = False
+    beside: bool = False
     """Whether what it gives out differs between any two runs, bug or not."""
     delivered: bool = False
     """Whether a unit of work is replayed, so that a replay prints its result."""
@@ -109,6 +111,7 @@ def read(group: str) -> dict[str, Program]:
             bug=bug,
             past="past" in settings,
             varies="varies" in settings,
+            beside="beside" in settings,
             delivered="delivered" in settings,
             wrong=setting(settings, "wrong"),
             weak="weak" in settings,
