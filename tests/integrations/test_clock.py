@@ -67,6 +67,10 @@ READS: dict[str, Callable[[], Any]] = {
     "pydantic": lambda: Entry(),
     "time.time()": lambda: time.time(),
     "time.time_ns()": lambda: time.time_ns(),
+    "time.clock_gettime(wall)": lambda: time.clock_gettime(time.CLOCK_REALTIME),
+    "time.clock_gettime(elapsed)": lambda: time.clock_gettime(time.CLOCK_MONOTONIC),
+    "time.clock_gettime_ns(wall)": lambda: time.clock_gettime_ns(time.CLOCK_REALTIME),
+    "time.clock_gettime_ns(processor)": lambda: time.clock_gettime_ns(time.CLOCK_PROCESS_CPUTIME_ID),
 }
 COARSE: dict[str, Callable[[], Any]] = {
     "date.today()": lambda: date.today(),

@@ -130,6 +130,28 @@ def test_a_replay_lists_what_the_recording_listed(desk: Desk, level: str) -> Non
     assert "reenact: docs held b.md, which is gone and was not kept: the replay goes without it" in there.stderr
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("level", "put_back"), [("namespaces", True), ("landlock", False)])
+def test_a_path_outside_the_folder_is_said_to_be_put_back_only_where_it_is(
+    desk: Desk, tmp_path_factory: pytest.TempPathFactory, level: str, *, put_back: bool
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "a").write_text("a")
+    lines = f"import os, reenact\nnote = reenact.tool(lambda name: name)\nfolder = {str(elsewhere)!r}\n"
+    desk.write("agent.py", lines + "print([note(name) for name in sorted(os.listdir(folder))])\n")
+    live = desk.reenact("run", "--", "python", "agent.py")
+    assert "replayable: exact" in live.stderr
+    (elsewhere / "b").write_text("b")
+    done = desk.reenact("replay", "last", "--json", environ=desk.settings() | {"REENACT_ENFORCE": level})
+    told = json.loads(done.stdout)
+    if told["level"] != level:
+        pytest.skip(f"no world can be sealed by {level} here")
+    (unlike,) = told["unlike"]
+    assert (unlike["path"], unlike["put_back"]) == (str(elsewhere), put_back)
+    assert "a replay that namespaces seal leaves that out" in unlike["line"]
+    assert told["result"] == ("same" if put_back else "diverged")
+
+
 def test_a_commit_is_judged_with_its_own_files_while_git_bisects(desk: Desk) -> None:
     desk.write("agent.py", PROMPTED)
     desk.write("prompt.txt", "hello {name}")

@@ -23,10 +23,11 @@ from reenact.values import alarms
 _MOST: Final = 50
 """Different acts of one unit of work that are listed; one more line says that there were more."""
 _LISTS: Final = frozenset({"os.listdir", "os.scandir"})
+"""The audit events of a program that lists a folder."""
 _LOCKS: Final = frozenset({"fcntl.flock", "fcntl.lockf"})
+"""The audit events of a program that asks for a lock on a file."""
 _RECORD_LOCKS: Final = frozenset({"fcntl.fcntl", "fcntl.lockf", "os.lockf"})
 """Events before a lock that a process gives up where it closes the file, by whichever descriptor (fcntl(2))."""
-"""The audit events of a program that asks for a lock on a file."""
 
 
 class Undeclared:
