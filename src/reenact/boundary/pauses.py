@@ -7,8 +7,10 @@ go on behind a pause in its turn: by counting, and not by the clock. The waiting
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import queue
+import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -31,6 +33,8 @@ _COMPUTED_NS: Final = 200_000
 _NOBODY: Final = nullcontext()
 LONGER_S: Final = 10.0
 """How much longer a replay waits to be woken where the recorded code was."""
+_MOMENT_S: Final = sys.getswitchinterval()
+"""How long a thread that is awake has at the end of the program: it gets the interpreter in this time."""
 
 
 class Pause(NamedTuple):
@@ -99,11 +103,14 @@ class Pace(Protocol):
 
 
 class _State:
-    __slots__ = ("number", "pace")
+    __slots__ = ("ends", "has_paused", "number", "pace")
 
     def __init__(self) -> None:
         self.number: Callable[[], int] | None = None
         self.pace: Pace | None = None
+        self.has_paused = False
+        self.ends = False
+        """The program is over, and daemon threads go on no more."""
 
 
 _STATE: Final = _State()
@@ -112,6 +119,19 @@ _STATE: Final = _State()
 def install(number: Callable[[], int] | None, pace: Pace | None = None) -> None:
     """Number pauses from now on, or not; with a `pace`, have code go on as recorded."""
     _STATE.number, _STATE.pace = number, pace
+    if number is not None:
+        _STATE.has_paused = _STATE.ends = False
+
+
+def end_with_the_program() -> None:
+    """Have daemon threads stand still where they wait, as the interpreter is about to have them anyway.
+
+    It ends them at any line: what one did behind its last wait would be in the recording, and not the wait, or the
+    other way round. Who has been let on just now has a moment to come to its next wait.
+    """
+    if _STATE.number is not None and _STATE.has_paused and program_threads.are_there():
+        time.sleep(_MOMENT_S)
+        _STATE.ends = True
 
 
 def is_on() -> bool:
@@ -241,10 +261,13 @@ class Waiting:
         return woken
 
     def _note(self, *, woken: bool = False, done: tuple[int, ...] | None = None) -> None:
+        if _STATE.ends and threading.current_thread().daemon:
+            _stand_still()
         number = _STATE.number
         self._reel.waiting.discard(self)
         if number is None:
             return
+        _STATE.has_paused = True
         try:
             from reenact.boundary.loops import loop_around  # most programs never pause
 
@@ -256,6 +279,13 @@ class Waiting:
             self._lane.reel.paused(self._lane.path, pause)
         except Exception:
             forgive("pauses.Waiting.note")
+
+
+def _stand_still() -> None:
+    """Block for good."""
+    lock = _thread.allocate_lock()
+    lock.acquire()
+    lock.acquire()
 
 
 def take(reel: Reel) -> dict[str, list[Pause]]:

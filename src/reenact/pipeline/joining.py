@@ -60,6 +60,7 @@ class InProcess:
         run alone, and no program from its beginning.
         """
         self.ledger, self._branch = ledger, branch
+        self._replayer: Replayer | None = None
         self._process = _process(selected) if process is None else process
         runs = tuple(runs)
         self.stubs = self._stubs(runs, selected.id, history, block=block)
@@ -128,9 +129,15 @@ class InProcess:
             replayer.crossed = self._draws.crossed
             self._draws.process = lambda: replayer.process
             self._stack.callback(replayer.close)
+            self._replayer = replayer
             return replayer
 
         return make
+
+    def finish(self) -> None:
+        """Wait, at the end of a program, for what its daemon threads had done by then."""
+        if self._replayer is not None and not self._replayer.stopped:
+            self._replayer.pacing.finish()
 
     def close(self) -> None:
         """Give the process back."""
@@ -196,7 +203,7 @@ def join(path: str) -> None:
     process = _played(runs, selected, Path(plan.ledger), descent.lane if descent is not None else "")
     sealed = guard.is_sealed()
     options: dict[str, Any] = {"sealed": sealed, "history": plan.history}
-    InProcess(runs, selected, ledger, policy, Path(plan.store), process, altered.branch, **options)
+    joined = InProcess(runs, selected, ledger, policy, Path(plan.store), process, altered.branch, **options)
     ledger.note("joined", pid=os.getpid(), process=process)
     if unit.inbound(selected) is None:
         ledger.halted = _end_where_it_stands_still
@@ -204,6 +211,12 @@ def join(path: str) -> None:
             from reenact.replay import standstill
 
             standstill.end_by_signal(int(plan.signal[0]), plan.signal[1])
+    _prepare_end(joined, ledger, sealed=sealed)
+
+
+def _prepare_end(joined: InProcess, ledger: Ledger, *, sealed: bool) -> None:
+    """Have what is to be done at the end of the program done then, the last first."""
+    atexit.register(joined.finish)
     if not sealed:
         from reenact.boundary import native_libraries  # a sealed world needs none
 

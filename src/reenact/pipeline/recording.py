@@ -336,7 +336,7 @@ class Recording:
         if self.runs.stdin is not None:
             self.runs.stdin.listen()
         children.install(self._family)
-        atexit.register(self.stop)
+        atexit.register(self._end)
         if (descent := children.read(self._environ.get(children.VARIABLE, ""))) is not None:
             os.environ.pop(children.VARIABLE, None)  # a child's child hangs below the child
             self._family.take_in(descent, eager=True)
@@ -372,7 +372,7 @@ class Recording:
             return
         self._has_stopped = True
         if self._has_started:
-            atexit.unregister(self.stop)
+            atexit.unregister(self._end)
             children.stop(self.doorman)
             _current.remove(self)
             _take_charge()
@@ -391,6 +391,10 @@ class Recording:
             self._prover.close()
         if getattr(sys, "last_type", None) is KeyboardInterrupt:
             _stay_interrupted()
+
+    def _end(self) -> None:
+        pauses.end_with_the_program()
+        self.stop()
 
     def _counts(self) -> dict[str, int]:
         replaced = dict(self.engine.replaced)

@@ -12,6 +12,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
+from reenact.boundary import lanes
 from reenact.boundary.cancelled import was_cancelled
 from reenact.boundary.lanes import Lane
 from reenact.boundary.pauses import Landing, Turn
@@ -238,6 +239,15 @@ class Pacing:
             self._gate(_place(node, node.lane, ())[0]).drop([node.start_order])
         place = self._place(lane)
         self._drop(place, self._pauses.crossed(place, node.start_order))
+
+    def finish(self) -> None:
+        """Wait at the end of a program for the pauses of its daemon threads that were over before its recorded end."""
+        if not self._pauses.orders:
+            return
+        numbers, at = self._place(lanes.current())
+        gate = self._gate(numbers)
+        gate.settled(at)
+        gate.finish(lambda orders: not self.answers(orders))
 
     def ended(self, lane: Lane) -> None:
         """Hear that a lane ended."""

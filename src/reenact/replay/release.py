@@ -317,6 +317,27 @@ class Gate:
         self._optional.clear()
         self.drop(tuple(self._expected))
 
+    def finish(self, is_awaited: Callable[[list[int]], bool]) -> None:
+        """Wait at the end of a program for what came before its recorded end, where that is awaited, to a bound.
+
+        Then for who was let on: the threads of daemons end with the program, wherever they are.
+        """
+        began = time.monotonic()
+        while rest := self._rest():
+            delay = max(self._expected[each].released_s for each in rest) - (self._last_released_s or 0.0)
+            bound = _SOFT_PATIENCE_S + (min(delay, _LONGEST_WAIT_S) if self._last_released_s else 0.0)
+            if not is_awaited(rest) or time.monotonic() - began > bound:
+                return
+            time.sleep(_TICK_S / 10)
+        began = time.monotonic()
+        while self._at_work and time.monotonic() - began < GRACE_S:
+            time.sleep(_TICK_S / 10)
+
+    def _rest(self) -> list[int]:
+        with self._lock:
+            self._forward()
+            return [order for order in self._queue[self._next :] if order not in self._past_orders]
+
     def _admit(self, order: int | None) -> None:
         """Have an optional release, which is asked for now, take its place, unless later ones have gone before."""
         release = self._optional.pop(order, None) if order is not None else None
