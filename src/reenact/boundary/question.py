@@ -55,8 +55,9 @@ def question(call: Call, redactor: Redactor | None = None) -> Question:
     """Make the question of a call. A live call passes the recording's redaction first."""
     request = call.request
     if isinstance(request, HttpRequest):
-        asks = _asked_plainly if request.shape == PLAIN_HTTP else _asked_over_http
-        return asks(call, request, redactor)
+        shape = shape_named(request.shape)
+        is_known = request.shape != PLAIN_HTTP and (shape is None or shape.decode_request is parsed_or_none)
+        return (_asked_over_http if is_known else _asked_plainly)(call, request, redactor)
     return _asked_of_function(call, request, redactor)
 
 
@@ -94,7 +95,7 @@ def _asked_over_http(call: Call, request: HttpRequest, redactor: Redactor | None
 
 
 def _asked_plainly(call: Call, request: HttpRequest, redactor: Redactor | None) -> Question:
-    """Ask method, address and body; the boundary of a multipart body is drawn anew each time and says nothing."""
+    """Ask method, address and body, as of forms; the boundary of one is drawn anew each time and says nothing."""
     data = _settled(request.body.data)
     text = Body(data).text
     if text is None:
@@ -105,7 +106,7 @@ def _asked_plainly(call: Call, request: HttpRequest, redactor: Redactor | None) 
         body = clean if parsed is None else parsed
     url = _clean(request.url, call, redactor, "url.full")
     asked, noise = _without_addresses({"method": request.method, "url": url, "body": body})
-    key = digest([request.shape, asked])
+    key = digest([PLAIN_HTTP, asked])
     return Question(kind=call.kind, name=call.name, key=key, asked=asked, noise=noise, word=call.word)
 
 

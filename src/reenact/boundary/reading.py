@@ -60,7 +60,7 @@ def asked(node: Node) -> Asked | None:
 
 
 def _as_request(shape: Shape, url: str, data: bytes) -> Asked | None:
-    body = parsed_or_none(data)
+    body = shape.decode_request(data)
     return asked_at(url, shape, body) if isinstance(body, dict) else None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from reenact.values.call import CallKind
-from reenact.values.json import Json
+from reenact.values.json import Json, parsed_or_none
 from reenact.values.message import Answered, Asked, Said
 
 
@@ -68,6 +68,8 @@ class Shape:
     """Top-level request fields that identify a caller or a request and say nothing to the model."""
     opaque: tuple[str, ...] = ()
     """Names of JSON fields, at any depth, whose text is signed, encrypted or binary and must never be rewritten."""
+    decode_request: Callable[[bytes], Json] = parsed_or_none
+    """Give the JSON that a request body holds, None where it is none: of a form its fields."""
     read_request: Callable[[Json], Asked]
     """Read a request body. Never raises on a JSON object: what is not understood stays `Opaque` or a parameter."""
     read_reply: Callable[[Json], Answered]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from reenact.boundary.question import shape_named
 from reenact.contracts.shape import Shape
 from reenact.values.call import HttpReply, HttpRequest, Outcome, Returned, Streamed
-from reenact.values.json import Json, parsed_or_none
+from reenact.values.json import Json
 from reenact.values.message import Answered, Asked
 
 
@@ -36,7 +36,7 @@ def model_exchange(request: HttpRequest, outcome: Outcome) -> ModelExchange | No
     from reenact.boundary.reading import whole
     from reenact.boundary.resource import asked_at
 
-    body = parsed_or_none(request.body.data)
+    body = shape.decode_request(request.body.data)
     asked = asked_at(request.url, shape, body)
     match outcome:
         case Returned(payload=HttpReply() as answer):

@@ -331,7 +331,7 @@ def _own(library: ByteStreams, exception: ExceptionRecord) -> ExceptionRecord:
 
 def _asks_for_stream(request: Any) -> bool:
     shape = _shape_of(request)
-    return shape is not None and shape.is_stream(parsed_or_none(request.content))
+    return shape is not None and shape.is_stream(shape.decode_request(request.content))
 
 
 def _unfolded(

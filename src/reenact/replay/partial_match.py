@@ -227,7 +227,7 @@ def _streamed(call: Call, reply: HttpReply) -> HttpReply:
     if shape is None or shape.unfold is None or not isinstance(request, HttpRequest) or reply.status >= 300:
         return reply
     reply_json = parsed_or_none(reply.body.data)
-    if not isinstance(reply_json, dict) or not shape.is_stream(parsed_or_none(request.body.data)):
+    if not isinstance(reply_json, dict) or not shape.is_stream(shape.decode_request(request.body.data)):
         return reply
     return replace(reply, headers=(("content-type", shape.framing.media_type),), body=Body(shape.unfold(reply_json)))
 

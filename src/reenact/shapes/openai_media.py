@@ -1,4 +1,8 @@
-"""OpenAI's images, speech and moderation: one request in JSON, and one reply of another kind than a message."""
+"""OpenAI's images, speech, transcription and moderation: one request, and one reply of another kind than a message.
+
+What has files to send, sound to write down or images to change, comes as a form. Of a file its name, type and length
+are shown; its bytes are in the body.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from dataclasses import replace
 
 from reenact.contracts.shape import Shape
 from reenact.values.call import CallKind
+from reenact.values.form_data import fields_or_none
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_object, as_text, at, first_count, media_type, text_or_none, without
 from reenact.values.message import Answered, Asked, Media, Message, Opaque, Part, Text, Usage
@@ -74,6 +79,53 @@ def _fold(events: Iterable[Json]) -> Json:
     return {"data": [last], **without(last, ("b64_json",))} if "b64_json" in last and "data" not in last else last
 
 
+def _read_form(body: Json) -> Asked:
+    """Read a prompt, and the files as parts that stand for them, as the user's message."""
+    asked, parts, parameters = as_object(body), list[Part](), dict[str, Json]()
+    for name, value in asked.items():
+        files = value if isinstance(value, list) else [value]
+        if name == "prompt" and isinstance(value, str):
+            parts.append(Text(value))
+        elif files and all(isinstance(each, dict) and "filename" in each for each in files):
+            parts += map(Opaque, files)
+        elif name != "model":
+            parameters[name] = value
+    return Asked(
+        model=text_or_none(asked.get("model")),
+        messages=(Message(role="user", parts=tuple(parts)),) if parts else (),
+        parameters=parameters,
+        stream=_is_stream(body),
+    )
+
+
+def _read_transcript(body: Json) -> Answered:
+    reply, usage = as_object(body), at(body, "usage")
+    text = reply.get("text")
+    return Answered(
+        messages=(Message(role="assistant", parts=(Text(text),)),) if isinstance(text, str) else (),
+        usage=Usage(
+            prompt=first_count(usage, ("input_tokens",)),
+            completion=first_count(usage, ("output_tokens",)),
+            total=first_count(usage, ("total_tokens",)),
+        ),
+    )
+
+
+def _fold_transcript(events: Iterable[Json]) -> Json:
+    """Give what the last event says, or what the pieces before it say where the stream was cut off."""
+    pieces: list[str] = []
+    for event in map(as_object, events):
+        if event.get("type") == "transcript.text.done":
+            return without(event, ("type",))
+        if event.get("type") == "transcript.text.delta":
+            pieces.append(as_text(event.get("delta")))
+    return {"text": "".join(pieces)} if pieces else {}
+
+
+def _is_stream(body: Json) -> bool:
+    return at(body, "stream") in (True, "true", "True")
+
+
 def _read_nothing(body: Json) -> Answered:
     """Read sound: it says nothing in words."""
     del body
@@ -130,3 +182,33 @@ MODERATION = replace(
     is_stream=_never,
 )
 """What a model says of a text that it is to judge; the judgement is kept as it came."""
+
+TRANSCRIPTION = replace(
+    SHAPE,
+    name="openai.transcription",
+    span_name="CreateTranscription",
+    paths=("/audio/transcriptions", "/audio/translations"),
+    needs=(b'name="model"', b'name="file"'),
+    noise=frozenset(),
+    opaque=(),
+    decode_request=fields_or_none,
+    read_request=_read_form,
+    read_reply=_read_transcript,
+    fold=_fold_transcript,
+    is_stream=_is_stream,
+    stream_ends=(b"transcript.text.done",),
+)
+"""Sound that is written down. A reply that is asked for as plain text or as subtitles is kept, and not shown."""
+
+EDITS = replace(
+    SHAPE,
+    name="openai.image_edits",
+    span_name="EditImages",
+    paths=("/images/edits", "/images/variations"),
+    needs=(b'name="image',),
+    noise=frozenset(),
+    decode_request=fields_or_none,
+    read_request=_read_form,
+    is_stream=_is_stream,
+)
+"""An image that is changed as a prompt says, or varied without one."""
