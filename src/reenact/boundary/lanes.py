@@ -81,9 +81,8 @@ class Reel:
         """By the lanes of jobs whose ends an event loop heard of close behind another: that one, and after how long."""
         self.waiting: set[Any] = set()
         """Who waits now (`boundary.pauses.Waiting`)."""
-        self.unpaused = 0
-        """How many pauses more were not noted, being too many."""
-        self._noted = 0
+        self._noted = self.unpaused = 0
+        """How many pauses were noted; how many more were not, being too many."""
 
     def begin_unit(self, path: str) -> Reel:
         """Make the reel of a unit of work that begins on a lane of this one."""
@@ -105,9 +104,12 @@ class Reel:
 
     def is_full(self) -> bool:
         """Tell whether no further pause is noted; it counts the one of who asks."""
-        full = self._noted >= _PAUSES
-        self.unpaused += full
+        self.unpaused += (full := self._noted >= _PAUSES)
         return full
+
+    def has_room(self) -> bool:
+        """Tell whether half of the pauses that are noted at most are to come."""
+        return self._noted < _PAUSES // 2
 
     def take_pauses(self) -> dict[str, list[Any]]:
         """Give the pauses that were noted since the last time, by lane."""

@@ -89,6 +89,10 @@ class Pace(Protocol):
         """Wait likewise, without blocking the loop."""
         ...
 
+    def runs(self, turn: Turn, lane: Lane, /) -> None:
+        """Hear that what is waited for runs again, and takes the time that it takes."""
+        ...
+
     def blocks(self, lane: Lane, /) -> None:
         """Hear that a lane waits for somebody, with no end."""
         ...
@@ -189,6 +193,12 @@ class Waiting:
         """Go on when the time is up, or some are `done`: in a replay, in turn."""
         self.in_turn()
         self._note(done=done)
+
+    def runs_again(self) -> None:
+        """Say that what is waited for runs in a replay as well."""
+        pace, turn = _STATE.pace, self._turn
+        if pace is not None and turn is not None and turn.order:
+            pace.runs(turn, self._lane)
 
     def in_turn(self) -> None:
         """Block, in a replay, until it is this one's turn to go on."""

@@ -3,6 +3,10 @@
 Beside them stand the looks by which code that sleeps learns how far another thread is.
 What a library waits for goes by the clock alone: nobody saw what it does behind that. A `threading.Timer` waits for
 the agent's function.
+
+Several children say what they say at the same time, and which task of an event loop goes on first is a matter of the
+clock. So what the agent's own code reads of a child, by the line or to a mark or to the end, is a pause too. What is
+read by pieces of any length is not counted: nobody knows how many there will be.
 """
 
 from __future__ import annotations
@@ -15,8 +19,10 @@ from functools import wraps
 from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from types import FrameType
 from typing import Any, Final
+from weakref import WeakSet
 
 from reenact.boundary import lanes, pauses, tape
+from reenact.boundary.forgiving import forgive
 from reenact.boundary.pauses import LONGER_S, Waiting
 from reenact.boundary.tape import Sites, Source
 from reenact.contracts.integration import Integration, PatchSet
@@ -24,6 +30,12 @@ from reenact.contracts.integration import Integration, PatchSet
 _TIMER: Final = threading.Timer.run.__code__
 _STEP: Final = asyncio.Handle._run.__code__  # noqa: SLF001 - what runs a task's first step
 _SLEEP, _ASYNC_SLEEP, _WAIT = (Source(name=f"{name} pause") for name in ("time.sleep", "asyncio.sleep", "Event.wait"))
+
+
+_CHILDREN: Final = Sites(Source(name="reading a child"), libraries=False)
+_READS: Final = ("readline", "readuntil", "readexactly", "__anext__")
+_of_children: Final[WeakSet[Any]] = WeakSet()
+"""The readers of children's pipes."""
 
 
 def _sleep(original: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -149,6 +161,84 @@ def _done(original: Callable[..., bool]) -> Callable[..., bool]:
     return done
 
 
+# what tasks read from children
+
+
+def _connection_made(original: Callable[..., None]) -> Callable[..., None]:
+    @wraps(original)
+    def connection_made(self: Any, transport: Any) -> None:
+        original(self, transport)
+        _of_children.update(each for each in (self.stdout, self.stderr) if each is not None)
+
+    return connection_made
+
+
+def _begun(frame: FrameType | None) -> Waiting | None:
+    """Begin to wait; None where nobody keeps it, as it is a library's, or there are too many."""
+    try:
+        if not pauses.is_on():
+            return None
+        lane = lanes.current()
+        is_own = not lane.is_aside if frame is not None and frame.f_code is _STEP else _CHILDREN.of(frame) is not None
+        if not is_own or not lane.reel.has_room():
+            return None
+        waiting = Waiting(lane=lane)
+        waiting.runs_again()
+    except Exception:
+        forgive("pauses.child")
+        return None
+    return waiting
+
+
+def _waits(original: Callable[..., Any], is_of_child: Callable[[Any], bool]) -> Callable[..., Any]:
+    @wraps(original)
+    async def wait(self: Any, *args: Any, **kwargs: Any) -> Any:
+        waiting = _begun(_getframe().f_back) if is_of_child(self) else None
+        if waiting is None:
+            return await original(self, *args, **kwargs)
+        try:
+            result = await original(self, *args, **kwargs)
+        except asyncio.CancelledError:
+            waiting.cut_short()
+            raise
+        except BaseException:  # the end of the lines, too, is in its turn
+            await waiting.over_async()
+            raise
+        await waiting.over_async()
+        return result
+
+    return wait
+
+
+def _read(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    async def read(self: Any, n: int = -1) -> bytes:
+        waiting = _begun(_getframe().f_back) if n == -1 and self in _of_children else None
+        if waiting is None:
+            return await original(self, n)
+        try:
+            data = await original(self, n)
+        except BaseException:
+            waiting.cut_short()
+            raise
+        await waiting.over_async()
+        return data
+
+    return read
+
+
+def _install_readers(patches: PatchSet, module: Any) -> None:
+    for name in _READS:
+        patches.replace(module.StreamReader, name, lambda original: _waits(original, _of_children.__contains__))
+    patches.replace(module.StreamReader, "read", _read)
+
+
+def _install_processes(patches: PatchSet, module: Any) -> None:
+    patches.replace(module.SubprocessStreamProtocol, "connection_made", _connection_made)
+    for name in ("wait", "communicate"):
+        patches.replace(module.Process, name, lambda original: _waits(original, lambda _: True))
+
+
 def _install(patches: PatchSet) -> None:
     replaced: dict[int, Callable[..., Any]] = {}
     makes: tuple[tuple[Any, Any], ...] = ((time, _sleep), (asyncio, _async_sleep))
@@ -162,6 +252,8 @@ def _install(patches: PatchSet) -> None:
     patches.replace(threading.Thread, "is_alive", _is_alive)
     patches.when_imported("concurrent.futures._base", lambda module: patches.replace(module.Future, "done", _done))
     tape.rebind(patches, replaced)
+    patches.when_imported("asyncio.streams", lambda module: _install_readers(patches, module))
+    patches.when_imported("asyncio.subprocess", lambda module: _install_processes(patches, module))
 
 
 INTEGRATION = Integration(name="pauses", libraries=("time", "asyncio", "threading"), install=_install)

@@ -220,6 +220,10 @@ class Pacing:
         """Say when an event loop heard of the end of a job when recorded."""
         return self._pauses.landings.get(self._place(lane), _ALONE)
 
+    def runs(self, turn: Turn, lane: Lane) -> None:
+        """Hear that what is waited for runs again, and takes the time that it takes."""
+        self._gate(self._place(lane)[0]).running(turn.order)
+
     def blocks(self, lane: Lane) -> None:
         """Hear that a lane waits for somebody, with no end."""
         numbers, at = self._place(lane)
