@@ -25,6 +25,8 @@ from reenact.values.lane import MARK
 
 VARIABLE = "REENACT_PARENT"
 """The environment variable in which a child program finds where it hangs."""
+REPLACED = "REENACT_REPLACED"
+"""Tells a program that it took the place of another, recorded one (`os.exec`)."""
 HANDED = "REENACT_HANDED"
 """Tells a replayed process the number of the descriptor with the keys of its redaction (`pipeline.keyring`)."""
 

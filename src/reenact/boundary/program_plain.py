@@ -190,17 +190,25 @@ def _learn(pid: int, status: int) -> None:
         forgive("program_plain.learn")
 
 
-def replaced(path: Any, args: Any, env: Any) -> None:
-    """Note that this process, or a fork of it, is about to become another program: nobody hears that one."""
+def replaced(path: Any, args: Any, env: Any) -> Any:
+    """Note that this process, or a fork of it, is about to become another program; gives its environment.
+
+    Nobody hears that one; where it is a Python that records itself, nobody replays what this one did.
+    """
     try:
         words = [os.fsdecode(path), *program.words_of(args)[1:]]
         if door.is_strict() or getattr(_within, "now", False) or not os.path.exists(words[0]):  # noqa: PTH110 - tried all along PATH
-            return
+            return env
         is_joining = program.is_this_python(words[0]) and not children.in_fork()  # a replay refuses that of a fork
         if not is_joining:
             _unheard("a program that took the place of a process (os.exec)", words, how="os.exec", env=env)
+        elif not children.in_fork():
+            if env is not None:
+                return {**env, children.REPLACED: "1"}
+            os.environ[children.REPLACED] = "1"
     except Exception:
         forgive("program_plain.replaced")
+    return env
 
 
 def unheard(what: str, words: Sequence[str], *, how: str, env: Any = None) -> None:

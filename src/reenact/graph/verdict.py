@@ -328,6 +328,9 @@ def _input_reasons(run: Run) -> Iterator[Reason]:
     if run.entry.get("main") == "<stdin>":
         lost = "the program, which Python read from its standard input"
         yield Reason(call="run", field="entry point", lost=lost, fix="keep it in a file, and run that")
+    if run.entry.get("replaced"):
+        lost = "what the process did before this program took its place (os.exec); a replay does it not"
+        yield Reason(call="run", field="entry point", lost=lost, fix="start the program by `subprocess`, or alone")
     for node in run.nodes:
         if isinstance(stdin_text := node.span.attributes.get(STDIN), str) and '"lost":' in stdin_text:
             lost = "what it read from its standard input behind the first 4 MiB"

@@ -20,6 +20,7 @@ from reenact.boundary.byte_streams import ByteStreams, Tail, byte_streams, with_
 from reenact.boundary.cancelled import until_cancelled, until_interrupted, was_cancelled
 from reenact.boundary.decoding import Decoder, decoder_for
 from reenact.boundary.forgiving import forgive
+from reenact.boundary.own_code import is_own_class
 from reenact.boundary.resource import ending_alike, speaks
 from reenact.boundary.tape import Site, Source
 from reenact.contracts.doorman import Passage
@@ -136,13 +137,22 @@ def _enter(client: Any, request: Any) -> Passage | None:
     """Ask the doorman in charge, or give None where the request goes straight through."""
     try:
         doorman = door.doorman()
-        if doorman is None or client.is_closed:
+        if doorman is None or client.is_closed or _is_sent_by_own_code(client, request):
             return None
         call = _called(request)
         return None if call is None else doorman.open(call)
     except Exception:
         forgive("http_clients")
         return None
+
+
+def _is_sent_by_own_code(client: Any, request: Any) -> bool:
+    """Tell whether a transport of the agent's own sends the request: its code runs in a replay too.
+
+    What it sends on is met by `httpx_transports`, or by the library that it sends with.
+    """
+    transport_for = getattr(client, "_transport_for_url", None)
+    return transport_for is not None and is_own_class(type(transport_for(request.url)))
 
 
 def _called(request: Any) -> Call | None:

@@ -370,7 +370,8 @@ def _exec(original: Callable[..., Any]) -> Callable[..., Any]:
         if door.is_kept():
             from reenact.boundary import program_plain
 
-            program_plain.replaced(path, args, env[0] if env else None)
+            environ = program_plain.replaced(path, args, env[0] if env else None)
+            env = (environ,) if env else ()
         return original(path, args, *env)
 
     return execute

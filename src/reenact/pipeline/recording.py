@@ -177,6 +177,7 @@ class Recording:
         self.provider = pipe.provider(described, processor)
         self._spans = CallSpans(self.journal, self.engine)
         self._setup, self._environ, self._by_command = setup, environ, set_by_command(environ)
+        self._has_replaced = bool(os.environ.pop(children.REPLACED, ""))
         self._error: ExceptionRecord | None = None
         self._has_started = self._has_stopped = False
         self._suppressed, self._unrecorded, self._failures = door.suppressed(), door.unrecorded(), failures()
@@ -268,7 +269,8 @@ class Recording:
                 words.without_secrets(argv, lambda _, value: token(KNOWN, value), names_a_secret), stands
             )
 
-        return surroundings.entry_point(safe, folder=self._folder)
+        entry = surroundings.entry_point(safe, folder=self._folder)
+        return {**entry, "replaced": True} if self._has_replaced else entry
 
     def _root_attributes(self) -> dict[str, Any]:
         engine = self.engine
