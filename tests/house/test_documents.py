@@ -14,7 +14,7 @@ OF_OURS = frozenset(
     f"REENACT_{name}"
     for name in (
         *("BESIDE", "GUARDED", "HANDED", "LEADS", "MODULES", "ORIGIN", "PARENT", "RECORD", "RECORDING"),
-        "SHELL_VARIABLES",
+        *("REPLACED", "SHELL_VARIABLES"),
         *("REDACTION_TOLD", "REPLAY", "RUN_KEY", "SALT"),
     )
 )

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import sys
 import sysconfig
+import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ from reenact.boundary.place import Place
 from reenact.contracts.integration import PatchSet
 from reenact.values.json import Json
 
+_time: Final = time.time
+"""The clock itself, and not the one that the agent's code reads."""
 MOST: Final = 10_000
 """So many draws of one site are kept between two calls of a lane; the others are counted."""
 
@@ -93,6 +96,10 @@ class Answers(Protocol):
         self, lane: Lane, here: Place | None, site: Site, make: Callable[[], Any], at: Callable[[float], Any] | None
     ) -> Any:
         """Give the recorded value, else one from `make`; or, for a clock, from `at` a moment in epoch seconds."""
+        ...
+
+    def moment(self, lane: Lane) -> float:
+        """Give what the recorded clock says now, running on, in seconds since the epoch."""
         ...
 
     def take_for_library(
@@ -190,6 +197,12 @@ def draw(site: Site, make: Callable[[], Any], at: Callable[[float], Any] | None 
     except Exception:
         forgive("tape.draw")
     return value
+
+
+def moment() -> float:
+    """Give the time, in seconds since the epoch; in a replay that of the recorded clock. Nothing is kept of it."""
+    state = _STATE
+    return _time() if not state.on or state.answers is None else state.answers.moment(lanes.current())
 
 
 def _keep(lane: Lane, call: int, site: Site, value: Any) -> None:

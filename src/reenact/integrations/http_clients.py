@@ -152,7 +152,10 @@ def _is_sent_by_own_code(client: Any, request: Any) -> bool:
     What it sends on is met by `httpx_transports`, or by the library that it sends with.
     """
     transport_for = getattr(client, "_transport_for_url", None)
-    return transport_for is not None and is_own_class(type(transport_for(request.url)))
+    if transport_for is None:
+        return False
+    transport: object = transport_for(request.url)
+    return is_own_class(type(transport))
 
 
 def _called(request: Any) -> Call | None:

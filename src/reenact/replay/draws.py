@@ -390,6 +390,10 @@ class Draws:
         is_recorded = self._is_closed or module in self._clocks
         return at(self._now(scope)) if at is not None and is_recorded else make()
 
+    def moment(self, lane: Lane) -> float:
+        """Give what the recorded clock says now; a call that the policy lets go live sees the real one."""
+        return time.time() if is_allowed() else self._now(self._scope(lane.reel))
+
     def _elapsed_now(self, name: str, now: Any) -> Any:
         """Let a clock that says how long something took go on from what it said last, or from what it said first.
 
