@@ -1,6 +1,7 @@
 # ruff: noqa: NPY002, PLW0108 - the old ways are what is tested, and are looked up when they are called
 from __future__ import annotations
 
+import copy
 import json
 import os
 import random
@@ -66,6 +67,7 @@ DRAWS: dict[str, Callable[[], Any]] = {
     "random.shuffle": shuffled,
     "random.sample": lambda: random.sample(range(10**6), 4),
     "random.randbytes": lambda: random.randbytes(8),
+    "random's shared generator itself": lambda: [random._inst.random(), random._inst.choice(range(10**9))],
     "Random()": lambda: Random().random(),
     "random.seed()": lambda: (random.seed(), random.random()),
     "numpy.random.rand": lambda: np.random.rand(2).tolist(),
@@ -128,9 +130,21 @@ def test_everything_is_given_back_at_the_end(held: Held) -> None:
     assert not tape.is_on()
 
 
+def at_hand(generator: Random) -> list[float]:
+    random.seed(42)
+    state = generator.getstate()
+    values = [generator.random(), random.random()]
+    random.setstate(state)
+    return [*values, generator.random(), generator.gauss(0, 1)]
+
+
 SEEDED: dict[str, Callable[[], Any]] = {
     "random": lambda: (random.seed(42), random.random(), random.randint(1, 100), shuffled()),
     "random by state": lambda: (random.setstate(Random(7).getstate()), random.random()),
+    "random, by its shared generator": lambda: (random.seed(42), random._inst.random(), random.random()),
+    "random, whose shared generator is seeded": lambda: (random._inst.seed(42), random.random(), random._inst.random()),
+    "random, by a shared generator at hand": lambda: at_hand(random._inst),
+    "random, by a copy of its shared generator": lambda: (random.seed(42), copy.copy(random._inst).random()),
     "Random": lambda: Random(42).random(),
     "numpy": lambda: (np.random.seed(42), np.random.rand(2).tolist()),
     "numpy by state": lambda: (np.random.set_state(np.random.RandomState(7).get_state()), np.random.rand()),
@@ -244,6 +258,19 @@ def test_bytes_of_another_length_are_not_answered(held: Held) -> None:
     assert [entry["site"] for entry in again.result.volatile] == [
         f"{__name__}:test_bytes_of_another_length_are_not_answered.<locals>.<lambda> os.urandom(16)"
     ]
+
+
+def test_the_shared_generator_is_one_of_its_class_and_outlives_the_recording(held: Held) -> None:
+    made = held.start()
+    generator = random._inst
+    assert isinstance(generator, Random)
+    assert generator is random._inst
+    held.finish(made)
+    assert random._inst is not generator
+    random.seed(3)
+    drawn = generator.random()
+    random.seed(3)
+    assert random.random() == drawn
 
 
 def test_every_function_of_random_is_cut() -> None:

@@ -326,11 +326,11 @@ class Sites:
         return site
 
 
-_waiting: list[dict[int, tuple[PatchSet, Callable[..., Any]]]] = []
+_waiting: list[dict[int, tuple[PatchSet, Any]]] = []
 """What is to be rebound at the end of `rebound_at_once`; the innermost stands last."""
 
 
-def rebind(patches: PatchSet, replaced: Mapping[int, Callable[..., Any]]) -> None:
+def rebind(patches: PatchSet, replaced: Mapping[int, Any]) -> None:
     """Put wrappers where the agent's modules took an original by name (`from time import time`) before we came.
 
     `replaced` maps the identity of an original to its wrapper.
@@ -352,7 +352,7 @@ def rebound_at_once() -> Generator[None]:
         _rebind(_waiting.pop())
 
 
-def _rebind(wanted: Mapping[int, tuple[PatchSet, Callable[..., Any]]]) -> None:
+def _rebind(wanted: Mapping[int, tuple[PatchSet, Any]]) -> None:
     for module in own_modules() if wanted else ():
         for name, value in tuple(vars(module).items()):
             if (patch := wanted.get(id(value))) is None:

@@ -262,6 +262,19 @@ def _get_state(shared: Shared) -> Callable[[Any], Any]:
     return make
 
 
+def _shared_itself(original: Random) -> Random:
+    """Give what stands for `random`'s shared generator: each of its methods is the module's function of that name.
+
+    Libraries take it for the generator of whoever chose none, as networkx does.
+    """
+    del original
+    generator = Random(0)  # noqa: S311 - nothing is drawn from its own state
+    for name in (*_THROWS, "seed", "getstate", "setstate"):
+        if hasattr(random, name):
+            setattr(generator, name, getattr(random, name))
+    return generator
+
+
 def _bytes(original: Callable[[int], bytes]) -> Callable[[int], bytes]:
     @wraps(original)
     def urandom(size: int, /) -> bytes:
@@ -460,7 +473,7 @@ def _install_tempfile(patches: PatchSet, module: Any) -> None:
 
 
 def _install(patches: PatchSet) -> None:
-    replaced: dict[int, Callable[..., Any]] = {}
+    replaced: dict[int, Any] = {}
 
     def replace(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
         original = getattr(owner, name)
@@ -475,6 +488,8 @@ def _install(patches: PatchSet) -> None:
     replace(random, "seed", _seed(_RANDOM))
     replace(random, "setstate", _set_state(_RANDOM))
     replace(random, "getstate", _get_state(_RANDOM))
+    if hasattr(random, "_inst"):
+        replace(random, "_inst", _shared_itself)
     patches.replace(Random, "seed", _unseeded)
     replace(secrets, "token_bytes", _token_bytes)
     for name in ("choice", "choices", "sample"):
