@@ -13,7 +13,7 @@ LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
 OF_OURS = frozenset(
     f"REENACT_{name}"
     for name in (
-        *("BESIDE", "GUARDED", "HANDED", "LEADS", "MODULES", "ORIGIN", "PARENT", "RECORD", "RECORDING"),
+        *("ADDED", "BESIDE", "GUARDED", "HANDED", "LEADS", "MODULES", "ORIGIN", "PARENT", "RECORD", "RECORDING"),
         *("REPLACED", "SHELL_VARIABLES"),
         *("REDACTION_TOLD", "REPLAY", "RUN_KEY", "SALT"),
     )

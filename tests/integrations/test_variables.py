@@ -54,3 +54,63 @@ def test_it_counts_what_was_set_when_the_program_began(monkeypatch: pytest.Monke
     variables.end()
     assert os.getenv("TEA_SHOP")
     assert variables.variable_readings() == [("ALE_HOUSE", False), ("CAKE_SHOP", False)]
+
+
+@pytest.fixture
+def _ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in variables.set_by_us():
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("REENACT_RECORD", "1")
+    monkeypatch.setenv("PYTHONHASHSEED", "3")
+
+
+@pytest.mark.usefixtures("_ours")
+@pytest.mark.parametrize(
+    "names",
+    [
+        lambda: list(os.environ),
+        lambda: [*os.environ.keys()],
+        lambda: [name for name, _ in os.environ.items()],
+        lambda: [*dict(os.environ)],
+        lambda: [*{**os.environ}],
+        lambda: [*os.environ.copy()],
+        lambda: [*(os.environ | {})],
+        lambda: [os.fsdecode(name) for name in os.environb],
+    ],
+    ids=["list", "keys", "items", "dict", "spread", "copy", "joined", "bytes"],
+)
+def test_who_goes_through_them_sees_none_of_ours(names: Callable[[], list[str]]) -> None:
+    seen = names()
+    assert "TEA_SHOP" in seen
+    assert {"REENACT_RECORD", "PYTHONHASHSEED"}.isdisjoint(seen)
+    assert len(seen) == len(os.environ) == len(os.environb)
+    assert "REENACT_RECORD" not in repr(os.environ)
+    assert os.environ["REENACT_RECORD"] == "1", "by its name it is there"
+
+
+@pytest.mark.usefixtures("_ours")
+def test_a_child_gets_what_could_not_be_seen_where_its_environment_was_made_of_ours() -> None:
+    made = variables.handed_on({**os.environ, "CUP": "1"})
+    assert (made["REENACT_RECORD"], made["PYTHONHASHSEED"], made["CUP"]) == ("1", "3", "1")
+    assert variables.handed_on({"TEA_SHOP": "open"}) == {"TEA_SHOP": "open"}, "it was made anew"
+    assert variables.handed_on(None) is None
+    chosen = {**os.environ, "REENACT_RECORD": "1"}
+    assert variables.handed_on(chosen) is chosen, "it holds what it is to hold"
+
+
+@pytest.mark.usefixtures("_ours")
+def test_a_copy_that_is_put_back_is_whole() -> None:
+    saved = dict(os.environ)
+    os.environ.clear()
+    assert len(os.environ) == 0
+    os.environ.update(saved)
+    assert dict(os.environ) == saved
+    assert os.environ["REENACT_RECORD"] == "1"
+
+
+@pytest.mark.usefixtures("_ours")
+def test_what_a_replay_adds_is_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    assert "TZ" in list(os.environ)
+    monkeypatch.setenv(variables.ADDED, "TZ")
+    assert "TZ" not in list(os.environ)

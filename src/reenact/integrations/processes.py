@@ -23,7 +23,7 @@ from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the runn
 from types import FrameType
 from typing import Any, Final, cast
 
-from reenact.boundary import children, door, lanes, place, task_births, touches
+from reenact.boundary import children, door, lanes, place, task_births, touches, variables
 from reenact.boundary.children import Descent, Host, Job
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.tape import Sites, Source
@@ -130,7 +130,7 @@ def _popen(original: Callable[..., None]) -> Callable[..., None]:
             _serve(original, self, args, rest, kwargs)
             return
         try:
-            env = rest[_ENV] if len(rest) > _ENV else kwargs.get("env")
+            rest, env = _with_what_is_unseen(rest, kwargs)
             shell = rest[7] if len(rest) > 7 else kwargs.get("shell")
             joins = not shell and _joins(_words(args), env)
             child = _of_program(_words(args), env) if joins else None
@@ -160,6 +160,17 @@ def _popen(original: Callable[..., None]) -> Callable[..., None]:
     return __init__
 
 
+def _with_what_is_unseen(rest: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], Any]:
+    """Put what the agent's own code could not see of the environment into a child's; give the arguments, and it."""
+    if len(rest) > _ENV:
+        env = variables.handed_on(rest[_ENV])
+        return (*rest[:_ENV], env, *rest[_ENV + 1 :]), env
+    env = variables.handed_on(kwargs.get("env"))
+    if env is not None:
+        kwargs["env"] = env
+    return rest, env
+
+
 def _serve(original: Callable[..., None], popen: Any, args: Any, rest: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Start a program that serves the agent, which is no part of the run."""
     from reenact.boundary import servers  # few programs start any
@@ -177,6 +188,7 @@ def _spawn(original: Callable[..., int]) -> Callable[..., int]:
     def spawn(path: Any, argv: Any, env: Any, **kwargs: Any) -> int:
         joins = True
         try:
+            env = variables.handed_on(env)
             words = [os.fsdecode(path), *_words(argv)[1:]]
             joins = _joins(words, env)
             child = _of_program(words, env) if joins else None
@@ -191,6 +203,20 @@ def _spawn(original: Callable[..., int]) -> Callable[..., int]:
             return original(path, argv, env if child is None else child[1], **kwargs)
 
     return spawn
+
+
+def _execute(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap what becomes another program: it gets of the environment what the agent's own code could not see."""
+
+    @wraps(original)
+    def execve(path: Any, argv: Any, env: Any) -> Any:
+        try:
+            env = variables.handed_on(env)
+        except Exception:  # an environment that is none: it will say so
+            forgive("processes.execute")
+        return original(path, argv, env)
+
+    return execve
 
 
 @contextmanager
@@ -514,6 +540,7 @@ def _install(patches: PatchSet) -> None:
     patches.replace(subprocess.Popen, "_handle_exitstatus", _exit_status)
     patches.replace(os, "kill", _sending)
     patches.replace(os, "_exit", _exit)
+    patches.replace(os, "execve", _execute)
     children.inherits_from_here()
     patches.replace(os, "putenv", _variable)
     for name in ("posix_spawn", "posix_spawnp"):

@@ -1,8 +1,10 @@
 """What the agent's own code looks up: variables of the environment, and files that are not there.
 
 Variables are read by `os.environ[…]`, `get`, `in` and `os.getenv`. Who goes through all of it, as for a child's
-environment, reads no one variable. That a file is not there (`os.path.exists`, `Path.exists`) an audit event tells,
-since a replay may find one. That it is there says nothing that its being read does not say.
+environment, reads no one variable, and sees none of ours where it is the agent's own code: they differ in a replay.
+
+That a file is not there (`os.path.exists`, `Path.exists`) an audit event tells, since a replay may find one. That it is
+there says nothing that its being read does not say.
 """
 
 from __future__ import annotations
@@ -56,6 +58,55 @@ def _item(original: Callable[..., str]) -> Callable[..., str]:
     return __getitem__
 
 
+def _goes_through(environ: Any, frame: FrameType | None) -> set[Any]:
+    """List what the agent's own code is not to see where it goes through the environment; nothing for others."""
+    try:
+        while frame is not None and frame.f_code.co_filename.startswith(_PYTHONS) and _is_of_mapping(frame):
+            frame = frame.f_back
+        if _SITES.of(frame) is None or "uvloop" in sys.modules:  # its children get the environment that they are given
+            return set()
+        names = variables.set_by_us()
+        if environ is os.environ:
+            return names
+        return {os.fsencode(name) for name in names} if environ is getattr(os, "environb", None) else set()
+    except Exception:
+        forgive("variables.goes_through")
+        return set()
+
+
+def _is_of_mapping(frame: FrameType) -> bool:
+    code = frame.f_code
+    return "_collections_abc" in code.co_filename or code.co_qualname.startswith("_Environ.")
+
+
+def _names(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def __iter__(self: Any) -> Any:  # noqa: N807 - it is that method
+        hidden = _goes_through(self, _getframe().f_back)
+        return iter([name for name in original(self) if name not in hidden]) if hidden else original(self)
+
+    return __iter__
+
+
+def _count(original: Callable[..., int]) -> Callable[..., int]:
+    @wraps(original)
+    def __len__(self: Any) -> int:  # noqa: N807 - it is that method
+        return original(self) - len(_goes_through(self, _getframe().f_back))
+
+    return __len__
+
+
+def _spelled(original: Callable[..., str]) -> Callable[..., str]:
+    @wraps(original)
+    def __repr__(self: Any) -> str:  # noqa: N807 - it is that method
+        hidden = _goes_through(self, _getframe().f_back)
+        if not hidden:
+            return original(self)
+        return f"environ({ {name: self[name] for name in self if name not in hidden} })"
+
+    return __repr__
+
+
 def _looks(original: Callable[..., bool]) -> Callable[..., bool]:
     """Wrap what tells whether a file is there."""
 
@@ -81,6 +132,8 @@ def _tell_absent(path: Any, frame: FrameType | None) -> None:
 
 def _install(patches: PatchSet) -> None:
     patches.replace(type(os.environ), "__getitem__", _item)
+    for name, make in (("__iter__", _names), ("__len__", _count), ("__repr__", _spelled)):
+        patches.replace(type(os.environ), name, make)
     for name in ("exists", "isfile", "isdir"):
         patches.replace(os.path, name, _looks)
     for name in ("exists", "is_file", "is_dir"):

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
+from reenact.boundary.variables import ADDED
 from reenact.compare.judge import Outcome, ReplayResult, judge_replay
 from reenact.disk import user_key
 from reenact.disk.blob import cut
@@ -362,6 +363,7 @@ def _environ(source: RunSource, scratch: Path, recording: str) -> dict[str, str]
     environ = injected(os.environ, REENACT_REPLAY=str(scratch / "plan.json"), REENACT_RECORDING=recording)
     environ |= {name: value for name, value in settings.unset_ones(source).items() if name not in environ}
     environ |= settings.set_always(source)
+    environ[ADDED] = ",".join(settings.added(source))
     environ.pop("REENACT_RECORD", None)
     environ.setdefault("PYTHONDONTWRITEBYTECODE", "1")  # told apart by seconds, it would outlive a checkout of a bisect
     return environ

@@ -59,6 +59,11 @@ def set_always(recording: RunSource) -> dict[str, str]:
     return settings
 
 
+def added(recording: RunSource) -> list[str]:
+    """List what a replay sets always and the recorded program did not have: it is not to see that it is there."""
+    return [name for name in ("TZ",) if name in set_always(recording) and name not in _recorded(recording.run)]
+
+
 def umask(recording: RunSource) -> int | None:
     """Give the recorded mask of new files' modes; None where it is unknown, or a stranger's."""
     mask = as_text(recording.run.surroundings.get("umask"))
