@@ -144,6 +144,7 @@ def test_a_request_is_a_run_with_its_input_and_its_answer(tmp_path: Path, monkey
     monkeypatch.setenv("REENACT_USER_HEADER", "X-User-Id")
     monkeypatch.setenv("REENACT_SESSION_HEADER", "x-conversation")
     headers = {"x-user-id": "u-17", "x-conversation": "c-2", "x-odd": "1", "authorization": "Bearer " + "s3cret" * 4}
+    headers |= {"x-odd-token": "2", "accept-encoding": "gzip"}
 
     def work() -> None:
         with served(service) as url:
@@ -162,7 +163,8 @@ def test_a_request_is_a_run_with_its_input_and_its_answer(tmp_path: Path, monkey
     assert "REDACTED_" in kept["authorization"]
     inbound = unit.inbound(run)
     assert inbound is not None
-    assert inbound["left_out"] == ["x-odd"]
+    assert (kept["x-odd"], kept["accept-encoding"], kept["content-length"]) == ("1", "gzip", "14")
+    assert inbound["left_out"] == ["x-odd-token"]
     answer = unit.answer_of(run)
     assert answer is not None
     assert (answer.status, answer.content_type) == (200, "application/json")

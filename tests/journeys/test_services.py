@@ -456,3 +456,78 @@ def test_a_fork_of_a_request_is_one_run_with_its_user(desk: Desk) -> None:
     assert done.returncode == 0, done.stderr
     (made,) = [run for run in runs_of(desk) if run["id"] not in before]
     assert (made["name"], made["user"], made["fork_of"]) == ("GET /work", "u-7", hers["id"])
+
+
+TENANTS = """
+import reenact
+from fastapi import FastAPI, Request
+from starlette.middleware.gzip import GZipMiddleware
+@reenact.tool
+def work(name):
+    return name
+app = FastAPI()
+app.add_middleware(GZipMiddleware, minimum_size=1)
+@app.get("/health")
+def health():
+    return "ok"
+@app.get("/work")
+def working(request: Request):
+    shown = {name: value for name, value in sorted(request.headers.items()) if name != "host"}
+    return [work(request.headers["x-tenant"]), request.headers.get("x-tier"), shown]
+"""
+
+
+@pytest.mark.slow
+def test_a_request_has_its_headers_again(desk: Desk) -> None:
+    desk.write("tenants.py", TENANTS)
+    with serving(desk, "uvicorn", "tenants:app", "--port", "PORT") as service:
+        headers = {"x-tenant": "a", "X-Tier": "gold", "accept-encoding": "gzip", "te": "trailers"}
+        reply = httpx.get(f"{service.url}/work", headers=headers)
+        assert reply.headers["content-encoding"] == "gzip"
+        time.sleep(0.1)
+        service.stop()
+    done = desk.reenact("replay", "last")
+    assert done.returncode == 0, done.stderr
+    assert answered_again(done).strip() == reply.text
+
+
+LENGTHS = """
+import flask, reenact
+@reenact.tool
+def work(name):
+    return name
+app = flask.Flask(__name__)
+@app.route("/health")
+def health():
+    return "ok"
+@app.route("/work", methods=["GET", "PUT", "POST"])
+def working():
+    asked = flask.request
+    work(asked.method)
+    read = asked.get_json() if asked.method == "POST" else None
+    return [asked.content_length, "CONTENT_LENGTH" in asked.environ, read, sorted(asked.headers.keys())]
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "argv",
+    [("gunicorn", "-b127.0.0.1:PORT", "lengths:app"), ("flask", "--app", "lengths", "run", "--port", "PORT")],
+    ids=["gunicorn", "flask"],
+)
+def test_a_wsgi_request_tells_its_length_again(desk: Desk, argv: tuple[str, ...]) -> None:
+    desk.write("lengths.py", LENGTHS)
+    with serving(desk, *argv) as service:
+        url = f"{service.url}/work"
+        seen = {
+            "GET /work": httpx.get(url).text,
+            "PUT /work": httpx.put(url, content=b"{}").text,
+            "POST /work": httpx.post(url, json={"a": 1}).text,
+        }
+        time.sleep(0.1)
+        service.stop()
+    runs = {run["name"]: run for run in runs_of(desk)}
+    for name, text in seen.items():
+        done = desk.reenact("replay", runs[name]["id"])
+        assert done.returncode == 0, done.stderr
+        assert answered_again(done) == text

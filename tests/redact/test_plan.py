@@ -175,6 +175,7 @@ EVERYTHING = policy.parse('payloads = "pseudonymise"').plan()
         ({"attribute": "exception.message"}, ()),
         ({"attribute": "reenact.exception"}, ("args", 0)),
         ({"attribute": "reenact.inbound"}, ("query",)),
+        ({"attribute": "reenact.inbound"}, ("headers", "x-tenant", 0)),
         ({"attribute": "status"}, ()),
         ({"attribute": "somebody.elses.attribute"}, ()),
     ],

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from reenact.boundary import answer_headers, origins
+from reenact.boundary import answer_headers, origins, request_headers
 from reenact.boundary.inbound import Inbound
 from reenact.values.json import Json, compact
 from reenact.values.lenient import as_list, as_text
@@ -20,36 +20,10 @@ from reenact.values.run import ANSWERED_WITH, SESSION, USER
 LARGEST_BODY = 16 << 20
 """Bytes of a request or answer that are kept; of a larger one nothing is, and the root says so."""
 
-_KEPT = frozenset(
-    [
-        "accept",
-        "accept-language",
-        "authorization",  # redaction leaves a token in place of these: that one came is kept, what it was is not
-        "cookie",
-        "content-encoding",
-        "content-type",
-        "host",
-        "idempotency-key",
-        "if-match",
-        "if-none-match",
-        "last-event-id",
-        "location",
-        "origin",
-        "prefer",
-        "range",
-        "referer",
-        "retry-after",
-        "user-agent",
-        "x-api-key",
-        "x-correlation-id",
-        "x-forwarded-for",
-        "x-forwarded-host",
-        "x-forwarded-prefix",
-        "x-forwarded-proto",
-        "x-request-id",
-        "x-requested-with",
-    ]
+_KEPT_OF_ANSWERS = frozenset(
+    {"content-encoding", "content-type", "location", "retry-after", "x-correlation-id", "x-request-id"}
 )
+"""Headers of an answer that are kept for whoever reads it; what is compared, `answer_headers` picks."""
 _TEST_CLIENTS = frozenset(
     [
         "httpx._transports.asgi",
@@ -63,36 +37,7 @@ _TEST_CLIENTS = frozenset(
     ]
 )
 """Modules whose functions take the answer of an application that is asked with no server between."""
-_NEVER_MISSED = frozenset(
-    [
-        "accept-encoding",
-        "cache-control",
-        "connection",
-        "content-length",
-        "date",
-        "expect",
-        "keep-alive",
-        "pragma",
-        "server",
-        "te",
-        "traceparent",
-        "tracestate",
-        "transfer-encoding",
-        "upgrade",
-        "upgrade-insecure-requests",
-        "via",
-    ]
-)
-"""Headers of the connection, of caches and of tracing: that they were left out is not worth a word."""
-
-_OF_CARRIERS = ("sec-", "cf-", "x-amzn-", "x-envoy-", "x-b3-", "x-datadog-", "x-stainless-", "priority", "dnt")
-"""How those of browsers, gateways and tracers begin, which are no more worth one."""
-
 Headers = Iterable[tuple[str, str]]
-
-
-def _names(variable: str) -> frozenset[str]:
-    return frozenset(name.strip().lower() for name in os.environ.get(variable, "").split(",") if name.strip())
 
 
 _IDENTITY = {USER: "REENACT_USER_HEADER", SESSION: "REENACT_SESSION_HEADER"}
@@ -103,18 +48,6 @@ def _identity(headers: list[tuple[str, str]]) -> dict[str, str]:
     header_values = {name: value for name, value in headers if value}
     wanted = {key: os.environ.get(variable, "").strip().lower() for key, variable in _IDENTITY.items()}
     return {key: header_values[name] for key, name in wanted.items() if name in header_values}
-
-
-def _safe_headers(headers: list[tuple[str, str]]) -> tuple[dict[str, Json], list[Json]]:
-    """Pick the headers to keep, by name, and name those that are left out."""
-    wanted = _KEPT | _names("REENACT_KEEP_HEADERS") | _names("REENACT_USER_HEADER") | _names("REENACT_SESSION_HEADER")
-    values_by_name: dict[str, list[Json]] = {}
-    for name, value in headers:
-        if name in wanted:
-            values_by_name.setdefault(name, []).append(value)
-    missed = {name for name, _ in headers if name not in wanted | _NEVER_MISSED and not name.startswith(_OF_CARRIERS)}
-    out: list[Json] = [*sorted(missed)]
-    return {name: [*values] for name, values in values_by_name.items()}, out
 
 
 def nobody() -> None:
@@ -219,7 +152,7 @@ class Exchange:
 
     def _request_attributes(self) -> Mapping[str, Any]:
         facts, headers = self._facts(), list(self._headers())
-        safe_headers, left_out = _safe_headers(headers)
+        safe_headers, left_out = request_headers.kept_headers(headers)
         inbound: dict[str, Json] = {"protocol": "http", **facts, "headers": safe_headers}
         if left_out:
             inbound["left_out"] = left_out
@@ -243,9 +176,8 @@ class Exchange:
             return attributes | {"reenact.outcome": "unfinished"}
         replied = list(self._replied())
         attributes[ANSWERED_WITH] = compact([[*each] for each in answer_headers.kept_headers(replied)])
-        safe_headers, _ = _safe_headers(replied)
-        if safe_headers:
-            headers: list[Json] = [[name, value] for name, values in safe_headers.items() for value in as_list(values)]
+        wanted = _KEPT_OF_ANSWERS | request_headers.named()
+        if headers := list[Json]([name, value] for name, value in replied if name in wanted):
             attributes["reenact.http.response.headers"] = compact(headers)
         attributes |= {"reenact.outcome": "returned", "http.response.status_code": self.status}
         return attributes | self.answer.attributes("output", "reenact.http.response.body")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from reenact.pipeline import recording
+from reenact.values.content_encoding import unpacked
 from reenact.values.run import Run
 from reenact.values.unit import WebRequest
 
@@ -18,14 +19,21 @@ class Answer:
     """The answer so far."""
 
     status: int | None = None
+    encoding: str = ""
+    """How its body is packed, as its header says."""
     pieces: list[bytes] = field(default_factory=list[bytes])
     delivered: Callable[[], None] = lambda: None
     """To be called when the request is over; the application's shutdown, which follows, is not judged."""
 
+    def begun(self, status: int, headers: Iterable[tuple[str, str]]) -> None:
+        """Hear of the status and the headers."""
+        self.status = status
+        self.encoding = next((value for name, value in headers if name.lower() == "content-encoding"), "")
+
     @property
     def body(self) -> bytes:
-        """Everything that was sent."""
-        return b"".join(self.pieces)
+        """Everything that was sent, unpacked."""
+        return unpacked(b"".join(self.pieces), self.encoding)
 
     @property
     def size(self) -> int:

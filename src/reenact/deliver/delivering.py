@@ -95,7 +95,7 @@ def _do(run: Run, making: applications.Making, earlier: Sequence[Run], *, overla
 
 
 def _show(answer: Answer) -> None:
-    """Print what was answered: the status line, then the body as it came."""
+    """Print what was answered: the status line, then the body, unpacked."""
     code = answer.status or 0
     phrase = HTTPStatus(code).phrase if code in set(HTTPStatus) else ""
     sys.stdout.flush()

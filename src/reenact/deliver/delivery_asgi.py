@@ -89,7 +89,10 @@ async def _request(
 
     async def send(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
-            answer.status = message["status"]
+            headers = message.get("headers") or ()
+            answer.begun(
+                message["status"], [(bytes(k).decode("latin-1"), bytes(v).decode("latin-1")) for k, v in headers]
+            )
         elif message["type"] == "http.response.body":
             answer.pieces.append(bytes(message.get("body") or b""))
             if request.left_after is None and not message.get("more_body", False):
@@ -103,12 +106,9 @@ async def _request(
 
 
 def _scope(request: WebRequest, state: dict[str, Any]) -> dict[str, Any]:
-    body = request.body or b""
     headers = [
         (name.encode("latin-1", "replace"), value.encode("latin-1", "replace")) for name, value in request.headers
     ]
-    if body:
-        headers.append((b"content-length", str(len(body)).encode()))
     scope: dict[str, Any] = {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": request.spec},

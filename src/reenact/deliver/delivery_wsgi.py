@@ -33,8 +33,8 @@ def deliver(app: Any, request: WebRequest, answer: Answer, turns: Turns) -> None
 
 
 def _request(app: Any, request: WebRequest, answer: Answer, again: does_again) -> None:
-    def start_response(status: str, _headers: Any, _exc_info: Any = None) -> Any:
-        answer.status = int(status.split(None, 1)[0])
+    def start_response(status: str, headers: Any, _exc_info: Any = None) -> Any:
+        answer.begun(int(status.split(None, 1)[0]), headers)
         return answer.pieces.append
 
     with again:
@@ -64,7 +64,6 @@ def _environ(request: WebRequest) -> dict[str, Any]:
         "SERVER_PROTOCOL": f"HTTP/{request.version}",
         "REMOTE_ADDR": client[0],
         "REMOTE_PORT": str(client[1]),
-        "CONTENT_LENGTH": str(len(body)),
         "wsgi.version": (1, 0),
         "wsgi.url_scheme": request.scheme,
         "wsgi.input": io.BytesIO(body),
@@ -76,8 +75,7 @@ def _environ(request: WebRequest) -> dict[str, Any]:
     }
     for name, value in request.headers:
         key = _UNMARKED.get(name, f"HTTP_{name.upper().replace('-', '_')}")
-        if key != "CONTENT_LENGTH":
-            environ[key] = f"{environ[key]},{value}" if key in environ and key.startswith("HTTP_") else value
+        environ[key] = f"{environ[key]},{value}" if key in environ and key.startswith("HTTP_") else value
     return environ
 
 

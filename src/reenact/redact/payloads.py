@@ -1,8 +1,8 @@
 """What in a span is payload (what users typed, what models, tools and programs said), and what is its structure.
 
 Structure is a closed list; whatever is not on it counts as payload. It is what a trace is read and replayed by: names
-of models and tools, roles and types, ids, the schemas of tools, sampling parameters, status codes, headers that are on
-the allow-list, how the program was started. Numbers, booleans and null are no texts, and stay.
+of models and tools, roles and types, ids, the schemas of tools, sampling parameters, status codes, headers of a request
+that many clients send, how the program was started. Numbers, booleans and null are no texts, and stay.
 """
 
 from __future__ import annotations
@@ -68,6 +68,17 @@ _BODIES = frozenset(
     """.split()  # noqa: SIM905 - a list of one a line says no more
 )
 """Attributes that hold a body over HTTP, or the arguments and the result of a function."""
+_HEADERS = frozenset(
+    """
+    accept accept-charset accept-encoding accept-language authorization cache-control connection content-encoding
+    content-length content-type cookie date dnt expect from host idempotency-key if-match if-modified-since
+    if-none-match if-range if-unmodified-since keep-alive last-event-id location max-forwards origin pragma prefer
+    priority range referer retry-after te traceparent tracestate trailer transfer-encoding upgrade
+    upgrade-insecure-requests user-agent via x-api-key x-correlation-id x-forwarded-for x-forwarded-host
+    x-forwarded-port x-forwarded-prefix x-forwarded-proto x-real-ip x-request-id x-requested-with
+    """.split()  # noqa: SIM905 - a list of one a line says no more
+)
+"""Headers of a request that are structure; any other may hold what a user typed."""
 ADDRESSES = frozenset({"url.full", "url.query", "http.url", "http.target"})
 """Attributes that hold a URL. Its query is payload, but for a model's provider (`whole_address`)."""
 _MODELS = frozenset({"LLM", "EMBEDDING", "RERANKER"})
@@ -103,6 +114,8 @@ def is_payload(attribute: str, path: Sequence[str | int], kind: str, boundary: s
 
 
 def _in_what_came(path: Sequence[str | int]) -> bool:
+    if path and path[0] == "headers" and len(path) > 1:
+        return path[1] not in _HEADERS and not str(path[1]).startswith("sec-")
     return not path or path[0] in {"query", "args", "kwargs", "request"}
 
 

@@ -21,6 +21,7 @@ from reenact.values.run import ANSWERED_WITH, LEAVES, PROCESS_ROOT, SERVED, STAN
 
 INBOUND = "reenact.inbound"
 APP = "reenact.app"
+_LENGTH: Final = "content-length"
 _COMMANDS: Final = frozenset(
     (
         *("arq", "daphne", "dramatiq", "granian", "gunicorn", "huey_consumer", "huey_consumer.py", "hypercorn"),
@@ -63,6 +64,7 @@ class WebRequest:
     root_path: str
     query: str
     headers: tuple[tuple[str, str], ...]
+    """With `content-length` where the request is to tell one."""
     body: bytes | None
     """None where it was too large to be kept."""
     client: tuple[str, int] | None
@@ -80,7 +82,7 @@ class WebAnswer:
     status: int
     content_type: str
     body: bytes | None
-    """None where it was too large to be kept."""
+    """Unpacked; None where it was too large to be kept."""
     headers: tuple[tuple[str, str], ...] | None = None
     """Those that are compared (`boundary.answer_headers`); None where the recorder did not keep them."""
 
@@ -137,11 +139,10 @@ def request_of(run: Run) -> WebRequest | None:
     fields = inbound(run)
     if fields is None or fields.get("protocol") != "http":
         return None
-    headers = [
-        (name, as_text(value)) for name, values in as_object(fields.get("headers")).items() for value in as_list(values)
-    ]
+    interface = as_text(fields.get("interface")) or "asgi"
+    body = _body(run, "input.value", "reenact.http.request.body")
     return WebRequest(
-        interface=as_text(fields.get("interface")) or "asgi",
+        interface=interface,
         method=as_text(fields.get("method")) or "GET",
         scheme=as_text(fields.get("scheme")) or "http",
         version=as_text(fields.get("version")) or "1.1",
@@ -150,13 +151,37 @@ def request_of(run: Run) -> WebRequest | None:
         raw_path=as_text(fields.get("raw_path")),
         root_path=as_text(fields.get("root_path")),
         query=as_text(fields.get("query")),
-        headers=tuple(headers),
-        body=_body(run, "input.value", "reenact.http.request.body"),
+        headers=_request_headers(as_object(fields.get("headers")), body or b"", interface),
+        body=body,
         client=_address(fields.get("client")),
         server=_address(fields.get("server")),
         left_after=_number(run, "reenact.inbound.left_after"),
         left_at=_number(run, "reenact.inbound.left_at"),
     )
+
+
+def _request_headers(recorded: Mapping[str, Json], body: bytes, interface: str) -> tuple[tuple[str, str], ...]:
+    """List the headers to deliver, with the length that the request told; an older recorder did not keep that."""
+    headers = [
+        (name, as_text(value)) for name, values in recorded.items() if name != _LENGTH for value in as_list(values)
+    ]
+    if _LENGTH not in recorded:
+        lengths = [str(len(body))] if body or interface == "wsgi" else []
+    else:
+        lengths = [_length(as_text(value), body) for value in as_list(recorded[_LENGTH])[:1]]
+    return (*headers, *((_LENGTH, length) for length in lengths))
+
+
+def _length(told: str, body: bytes) -> str:
+    """Give the length that a request told: of its body, of which the application may have read a part, or nothing.
+
+    Where redaction made another body, its own: whoever reads as much as was told reads all of it.
+    """
+    from reenact.values.known_secrets import MARK  # commands that only read list no request
+
+    if not told.isdecimal() or MARK.encode() in body:
+        return str(len(body))
+    return str(max(int(told), len(body)))
 
 
 def job_of(run: Run) -> Job | None:
@@ -189,6 +214,10 @@ def answer_of(run: Run) -> WebAnswer | None:
     headers = as_list(parsed_or_none(_text(run, "reenact.http.response.headers")))
     headers_by_name = {as_text(pair[0]): as_text(pair[1]) for each in headers if len(pair := as_list(each)) == 2}
     body = _body(run, "output.value", "reenact.http.response.body")
+    if body is not None and (encoding := headers_by_name.get("content-encoding")):
+        from reenact.values.content_encoding import unpacked  # most answers are not packed
+
+        body = unpacked(body, encoding)
     header_pairs = parsed_or_none(_text(run, ANSWERED_WITH))
     pairs = [(as_text(pair[0]), as_text(pair[1])) for each in as_list(header_pairs) if len(pair := as_list(each)) == 2]
     return WebAnswer(
