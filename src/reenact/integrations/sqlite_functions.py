@@ -81,7 +81,8 @@ def _connected_by_apsw(connection: Any) -> None:
     if not tape.is_on():
         return
     try:
-        _give_functions(lambda name, count, function: connection.create_scalar_function(name, function, count))
+        flags = sys.modules["apsw"].SQLITE_INNOCUOUS  # a schema that nobody trusts may use them too
+        _give_functions(lambda name, count, call: connection.create_scalar_function(name, call, count, flags=flags))
     except Exception:
         forgive("sqlite_functions.apsw")
 
