@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 
 import pytest
 
-from reenact.boundary import variables
+from reenact.boundary import children, variables
 from reenact.boundary.patching import Patches
 from reenact.integrations.variables import INTEGRATION
 
@@ -114,3 +114,5 @@ def test_what_a_replay_adds_is_not_seen(monkeypatch: pytest.MonkeyPatch) -> None
     assert "TZ" in list(os.environ)
     monkeypatch.setenv(variables.ADDED, "TZ")
     assert "TZ" not in list(os.environ)
+    monkeypatch.setattr(children, "own_variables", lambda: ["TZ"])
+    assert "TZ" in list(os.environ), "the agent's own code set it meanwhile"

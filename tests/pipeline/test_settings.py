@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from made import Made
 from reenact.find.sources import RunSource
-from reenact.pipeline.settings import notes
+from reenact.pipeline.settings import added, notes
 from reenact.values.run import READ_VARIABLES
 
 
@@ -33,3 +33,12 @@ def test_variables_that_the_program_reads_are_told_where_they_are_set_only_then_
 
 def test_what_the_replay_sets_itself_is_not_told() -> None:
     assert notes(found(("AGENT_MODEL", True), ("OPENAI_API_KEY", True)), {"AGENT_MODEL": "m"}) == []
+
+
+def test_what_the_replay_sets_and_the_recorded_program_did_not_have_is_listed() -> None:
+    source = found()
+    assert added(source) == ["OPENAI_API_KEY"]
+    around = {"zone": {"name": "Asia/Tokyo"}, "environment": {"OPENAI_API_KEY": "[SECRET:1]"}}
+    assert added(replace(source, run=replace(source.run, surroundings=around))) == ["TZ"]
+    had = {"zone": {"name": "Asia/Tokyo"}, "environment": {"OPENAI_API_KEY": "[SECRET:1]", "TZ": "Asia/Tokyo"}}
+    assert added(replace(source, run=replace(source.run, surroundings=had))) == []

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
+from reenact.boundary import children
+
 MOST: Final = 200
 """So many names of a process are noted."""
 ADDED: Final = "REENACT_ADDED"
@@ -65,7 +67,8 @@ def variable_readings() -> list[tuple[str, bool]]:
 def set_by_us() -> set[str]:
     """List the variables of this process that `reenact` sets, or may have set."""
     names = {name for name in os.environ if name.startswith(_OURS) or name in _PYTHONS}
-    names |= {name for name in os.environ.get(ADDED, "").split(",") if name in os.environ}
+    added = {name for name in os.environ.get(ADDED, "").split(",") if name in os.environ}
+    names |= added.difference(children.own_variables())
     return names | {_PATH} if os.environ.get(_PATH) == _HOOK else names
 
 

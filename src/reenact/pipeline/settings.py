@@ -60,8 +60,10 @@ def set_always(recording: RunSource) -> dict[str, str]:
 
 
 def added(recording: RunSource) -> list[str]:
-    """List what a replay sets always and the recorded program did not have: it is not to see that it is there."""
-    return [name for name in ("TZ",) if name in set_always(recording) and name not in _recorded(recording.run)]
+    """List what a replay sets, a zone and inert keys, and the recorded program did not have: it sees none of them."""
+    recorded, always = _recorded(recording.run), set_always(recording)
+    keys = [name for name in _credentials(recording.run) if name not in always]
+    return [name for name in (*(("TZ",) if "TZ" in always else ()), *keys) if name not in recorded]
 
 
 def umask(recording: RunSource) -> int | None:
