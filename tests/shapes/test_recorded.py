@@ -22,6 +22,7 @@ from reenact.discover import members
 from reenact.errors import Miss
 from reenact.values.call import CallKind
 from reenact.values.event_stream import event_frame
+from reenact.values.form_data import fields_or_none
 from reenact.values.json import parse
 
 SHAPES = {shape.name.replace(".", "_"): shape for shape in members("shapes", Shape)}
@@ -73,8 +74,22 @@ def reply_of(case: Path, shape: Shape) -> tuple[str, bytes]:
     return shape.framing.media_type, (case / "stream.txt").read_bytes()
 
 
-def post(url: str, body: bytes) -> bytes:
-    return requests.post(url, data=body, headers={"content-type": "application/json"}, timeout=30).content
+def post(url: str, body: bytes, media_type: str = "application/json") -> bytes:
+    return requests.post(url, data=body, headers={"content-type": media_type}, timeout=30).content
+
+
+def form_of(fields: dict[str, Any]) -> tuple[bytes, str]:
+    """Spell the fields of a golden request as the form that holds them."""
+    pairs = [(name, each) for name, value in fields.items() for each in (value if isinstance(value, list) else [value])]
+    parts = [
+        (name, (each["filename"], b"x" * each["bytes"], each["content_type"]))
+        if isinstance(each, dict)
+        else (name, (None, each))
+        for name, each in pairs
+    ]
+    prepared = requests.Request("POST", "http://nobody", files=parts).prepare()
+    assert isinstance(prepared.body, bytes)
+    return prepared.body, prepared.headers["content-type"]
 
 
 @pytest.mark.parametrize("case", CASES, ids=case_name)
@@ -82,10 +97,12 @@ def test_a_golden_exchange_is_recorded_as_it_reads_and_answered_to_the_byte(
     case: Path, base: str, tmp_path: Path
 ) -> None:
     shape, held = SHAPES[case.parent.name], Held(tmp_path)
-    body = (case / "request.json").read_bytes()
+    body, media_type = (case / "request.json").read_bytes(), "application/json"
+    if shape.decode_request is fields_or_none:
+        body, media_type = form_of(json.loads(body))
     Provider.reply = reply_of(case, shape)
     url = base + place(shape, "small")
-    did = held.record(lambda: post(url, body))
+    did = held.record(lambda: post(url, body, media_type))
     assert did.value == Provider.reply[1]
     [node] = did.calls
     assert (node.kind, getattr(node.call.request, "shape", "")) == (shape.kind, shape.name)
@@ -102,7 +119,7 @@ def test_a_golden_exchange_is_recorded_as_it_reads_and_answered_to_the_byte(
     assert node.span.attributes.get("llm.system") == system
 
     live = Provider.asked
-    again = held.replay(did, lambda: post(url, body))
+    again = held.replay(did, lambda: post(url, body, media_type))
     assert again.result is not None
     assert (again.value, again.result.result) == (did.value, "same")
     if in_path is not None:

@@ -32,7 +32,7 @@ def add(a, b):
 print("sum", add(1, 2))
 if told := os.environ.get("TELL_ENVIRONMENT"):
     with open(told, "w") as file:
-        json.dump(dict(os.environ), file)
+        json.dump({os.fsdecode(name): os.fsdecode(value) for name, value in os.environ._data.items()}, file)
 """
 
 
