@@ -391,6 +391,25 @@ def test_a_fork_that_becomes_a_program_is_named_and_refused(desk: Desk, tally: P
     assert starts(tally) == before
 
 
+@pytest.mark.parametrize("how", ["execv(sys.executable, words)", "execve(sys.executable, words, {**os.environ})"])
+def test_a_program_that_takes_the_place_of_another_one_of_pythons_is_partial(desk: Desk, how: str) -> None:
+    lines = f"""
+import os, sys
+import reenact
+if os.environ.get("STAGE") != "2":
+    print("one", flush=True)
+    os.environ["STAGE"] = "2"
+    words = [sys.executable, *sys.argv]
+    os.{how}
+print("two", [name for name in os.environ if "REPLACED" in name], reenact.tool(lambda: 3)())
+"""
+    desk.write("agent.py", lines)
+    recorded = desk.reenact("run", "--", "python", "agent.py")
+    assert recorded.stdout == "one\ntwo [] 3\n"
+    assert "replayable: partial" in recorded.stderr
+    assert "what the process did before this program took its place (os.exec)" in recorded.stderr
+
+
 def test_a_program_on_a_terminal_of_its_own_is_named_and_refused(desk: Desk, tally: Path) -> None:
     """As pexpect starts it: a fork that closes each descriptor but its terminal."""
     lines = """

@@ -1,0 +1,64 @@
+"""What SQLite draws by itself comes again, and is SQLite's own again once nobody records."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import reenact
+from held import Held
+
+SQL = """
+create table t(w, r integer default (random()), at text default current_timestamp);
+create table log(r);
+create trigger noted after insert on t begin insert into log values (random()); end;
+insert into t(w) values ('ant'), ('bee'), ('cow'), ('dog'), ('eel'), ('fox'), ('gnu'), ('hen');
+"""
+
+
+@reenact.tool
+def add(a: int, b: int) -> int:
+    return a + b
+
+
+def drawn() -> list[object]:
+    database = sqlite3.connect(":memory:")
+    database.executescript(SQL)
+    words = [word for (word,) in database.execute("select w from t order by random()")]
+    rows = database.execute("select r from t union all select r from log").fetchall()
+    return [add(1, 2), words, rows, database.execute("select hex(randomblob(8)), length(randomblob(-1))").fetchall()]
+
+
+def test_what_sqlite_draws_comes_again(tmp_path: Path) -> None:
+    held = Held(tmp_path)
+    did = held.record(drawn)
+    again, other = held.replay(did, drawn), held.record(drawn)
+    assert again.value == did.value
+    assert other.value != did.value
+    numbers = [number for (number,) in did.value[2]]  # type: ignore[index]
+    assert len({*numbers}) == len(numbers)
+    assert min(numbers) < 0 < max(numbers)
+
+
+def test_its_clock_is_the_programs(tmp_path: Path) -> None:
+    def age() -> tuple[int, float]:
+        (at,) = sqlite3.connect(":memory:").execute("select current_timestamp").fetchone()
+        told = datetime.fromisoformat(at).replace(tzinfo=UTC)
+        return add(1, 2), abs((datetime.now(UTC) - told).total_seconds())
+
+    held = Held(tmp_path)
+    did = held.record(age)
+    assert did.value is not None
+    assert did.value[1] < 2
+    time.sleep(3)  # the replay is later than the recording, and its clock is not
+    again = held.replay(did, age)
+    assert again.value is not None
+    assert again.value[1] < 2
+
+
+def test_its_functions_are_its_own_again(tmp_path: Path) -> None:
+    before = sqlite3.connect
+    Held(tmp_path).record(drawn)
+    assert sqlite3.connect is before
