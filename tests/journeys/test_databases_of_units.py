@@ -29,6 +29,7 @@ def order(item, alone=True):
     meet(alone)
     database.execute("INSERT INTO orders VALUES (?, ?)", (item, number))
     database.commit()
+    meet(alone)  # neither is over before the other has written
     return number
 
 if __name__ == "__main__":
