@@ -100,5 +100,8 @@ def _install_apsw(module: Any) -> None:
 
 
 INTEGRATION = Integration(
-    name="sqlite_functions", libraries=("sqlite3", "apsw"), install=_install, hooks=("sqlite3", "apsw")
+    name="sqlite_functions",
+    libraries=("sqlite3", "apsw"),
+    install=_install,
+    hooks=("sqlite3", "sqlite3.dbapi2", "apsw"),
 )
