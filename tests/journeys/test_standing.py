@@ -153,3 +153,36 @@ def test_a_unit_of_an_agent_that_is_too_large_to_be_looked_at_is_not_exact(
         (reason,) = [reason for reason in judge(second, known).reasons if reason.field == "state"]
         assert reason.lost.startswith("stands on state of an agent of ")
     assert [reason for reason in judge(first).reasons if reason.field == "state"] == []
+
+
+def _change(standing: unit_dependencies.Standing, at: int) -> None:
+    HISTORY["of"] = [str(at)]
+    standing.known(at, f"run {at}")
+
+
+def test_a_unit_that_has_answered_stands_on_later_ones_only_behind_its_answer() -> None:
+    standing = unit_dependencies.Standing()
+    first = standing.begin()
+    _change(standing, first)
+    standing.reply(first)
+    second = standing.begin()
+    _change(standing, second)
+    told_of_first = standing.end(first)
+    standing.reply(second)
+    told_of_second = standing.end(second)
+    assert "units" not in told_of_first
+    assert told_of_first["behind"]["units"] == ["run 2"]
+    assert told_of_first["goes_on"] is False
+    assert told_of_second["units"] == ["run 1"]
+    assert "behind" not in told_of_second
+
+
+def test_a_change_between_an_answer_and_the_next_request_is_of_who_answered() -> None:
+    standing = unit_dependencies.Standing()
+    first = standing.begin()
+    standing.reply(first)
+    _change(standing, first)
+    second = standing.begin()
+    told_of_first = standing.end(first)
+    assert told_of_first["goes_on"] is True
+    assert standing.end(second)["units"] == ["run 1"]

@@ -133,7 +133,7 @@ class Stage:
             return done, verdict, "last"
         listed = json.loads(self.reenact("ls", "--json").out)["runs"]
         units = [each for each in listed if each["name"].startswith(("GET", "POST"))]
-        return done, units[-1]["verdict"], units[-1]["id"]
+        return done, units[0]["verdict"], units[0]["id"]  # the newest
 
     def plainly(self, *, wrong: bool) -> tuple[Ended, dict[str, bytes]]:
         """Run it without us, in a folder of its own; gives also what it wrote there."""

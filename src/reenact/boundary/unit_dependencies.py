@@ -1,8 +1,10 @@
 """On which earlier units of its process a unit stands: those that changed state which the agent's code reads back.
 
-State (`boundary.lasting_state`) is looked at before the first unit, where a unit begins beside no other, and at the end
-of each. What differs from the look before was changed by a unit that was under way; between units, by nobody who can be
-delivered again. Whoever ends later stands on it where the code that its entry can reach (`boundary.entries`) reads it.
+State (`boundary.lasting_state`) is looked at before the first unit, where a unit begins beside no other that is yet to
+answer, where one hands its answer over, and at the end of each. What differs from the look before was changed by a unit
+that was under way; between units, by nobody who can be delivered again. Whoever ends later stands on it where the code
+that its entry can reach (`boundary.entries`) reads it; of what changed after its answer that is said apart (`behind`),
+since a unit that calls nobody any more shows nothing of it.
 
 What a variable of a context or a thread holds depends on who looks: it was left by an earlier unit where one begins and
 finds in it something else than the first one did.
@@ -14,7 +16,7 @@ library's that is made at first need, the cache of a function without parameters
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from reenact.boundary.entries import Entries
@@ -46,8 +48,10 @@ class Stood:
     def __init__(self, number: int) -> None:
         self.number = number
         self.run = ""
-        self.replied = self.goes_on = False
-        """It handed its answer over; and something changed after that, before its end."""
+        self.replied = 0
+        """The look at which it handed its answer over; 0 before."""
+        self.goes_on = False
+        """Something changed after that, before its end."""
         self.uses: frozenset[str] | None = None
         """The names that its code uses; None where that is not known, or not yet."""
         self.found: dict[str, Any] = {}
@@ -61,6 +65,7 @@ class Standing:
         self._lock = locks.lock()
         self._count = 0
         self._modules = -1
+        self._looks = 0
         self._unseen = 0
         """How many modules the agent has, where these are more than can be looked at beside a request."""
         self._code_names: frozenset[str] = frozenset()
@@ -72,9 +77,9 @@ class Standing:
         self._first: dict[str, Any] = {}
         """By name: what these held for the first unit."""
         self._open: dict[int, Stood] = {}
-        self._changers: dict[str, list[Stood]] = {}
-        """By name of state that is read back: who changed it, the last ones."""
-        self._leakers: dict[str, list[Stood]] = {}
+        self._changers: dict[str, dict[Stood, int]] = {}
+        """By name of state that is read back: who changed it, the last ones, and the look that first saw it."""
+        self._leakers: dict[str, dict[Stood, int]] = {}
         """Likewise of variables of contexts and threads: who may have left something in them."""
         self._between: dict[str, None] = {}
         """Names of state that changed while no unit was under way."""
@@ -90,7 +95,7 @@ class Standing:
             own = Stood(self._count)
             if self._count == 1:
                 self._look(first=True)
-            elif not self._open:
+            elif all(each.replied for each in self._open.values()):
                 self._look()
             own.found = self._of_whoever_looks()
             for name, value in own.found.items():
@@ -108,7 +113,7 @@ class Standing:
         with self._lock:
             self._look()
             if (own := self._open.get(number)) is not None:
-                own.replied = True
+                own.replied = self._looks
 
     def end(
         self, number: int, entry: object = None, others: Callable[[], Iterable[object]] | None = None
@@ -126,25 +131,32 @@ class Standing:
             if own is not None and reached is not None:
                 own.uses = reached.uses
             read = [name for name in (*stands, *self._between) if reached is None or _last(name) in reached.reads]
-            holders = {name: stands.get(name, ()) for name in read}
-            changed = {name: [one for one in each if _may_change(one, name, number)] for name, each in holders.items()}
-            between = [name for name in self._between if name in changed]
-            units = {each.number: each for holders in changed.values() for each in holders}
-            names = [name for name, holders in changed.items() if holders]
+            holders = {name: stands.get(name, {}) for name in read}
+            by_end = self._basis(holders, number, self._looks)
+            by_reply = self._basis(holders, number, own.replied) if own is not None and own.replied else by_end
             left = self._told_of(own) if own is not None and not self._unseen else {}
             unseen = self._unseen if number > 1 else 0
         if unseen:
             left["unseen"] = f"state of an agent of {unseen} modules, which is more than is looked at"
+        return {**by_reply, **({"behind": by_end} if by_end != by_reply else {}), **left}
+
+    def _basis(self, holders: Mapping[str, Mapping[Stood, int]], number: int, look: int) -> dict[str, Any]:
+        """Say on what a unit stands of what had changed by a look, where it reads the state of `holders`."""
+        changed = {
+            name: [one for one, at in each.items() if at <= look and _may_change(one, name, number)]
+            for name, each in holders.items()
+        }
+        between = [name for name in self._between if name in changed]
+        units = {each.number: each for each_name in changed.values() for each in each_name}
         if not units and not between:
-            return left
+            return {}
         listed = [units[each] for each in sorted(units)]
         return {
-            "state": sorted({*names, *between}),
+            "state": sorted({*(name for name, each in changed.items() if each), *between}),
             "units": [each.run for each in listed if each.run],
             "without_run": sum(not each.run for each in listed),
             "more": self._more,
             **({"between": sorted(between)} if between else {}),
-            **left,
         }
 
     def _told_of(self, own: Stood) -> dict[str, Any]:
@@ -155,16 +167,16 @@ class Standing:
         every = (*self._changers.items(), *self._leakers.items(), *self._makers.items())
         return {name for name, holders in every if own in holders and (own.uses is None or _last(name) in own.uses)}
 
-    def _leaked(self, own: Stood | None) -> dict[str, list[Stood]]:
+    def _leaked(self, own: Stood | None) -> dict[str, dict[Stood, int]]:
         """Give the variables of its context and thread in which a unit found what an earlier one left; note its own."""
         if own is None:
             return {}
         now = self._of_whoever_looks()
         leaked = [name for name, value in own.found.items() if value != self._first.get(name)]
-        leaks = {name: [*self._leakers.get(name, ())] for name in leaked if self._leakers.get(name)}
+        leaks = {name: {**self._leakers[name]} for name in leaked if self._leakers.get(name)}
         for name, value in now.items():
             if value != own.found.get(name) and self._is_read_back(name):
-                self._add(self._leakers.setdefault(name, []), [own])
+                self._add(self._leakers.setdefault(name, {}), [own])
         return leaks
 
     def _of_whoever_looks(self) -> dict[str, Any]:
@@ -172,6 +184,7 @@ class Standing:
 
     def _look(self, *, first: bool = False) -> None:
         """Look at all state, and note who may have changed what is not as it was."""
+        self._looks += 1
         if self._modules != (loaded := len(sys.modules)):
             self._modules = loaded
             many = len(own_modules())
@@ -202,13 +215,14 @@ class Standing:
         if not units:
             self._between[name] = None
             return
-        self._add(self._changers.setdefault(name, []), [*self._makers.pop(name, ()), *units])
+        self._add(self._changers.setdefault(name, {}), [*self._makers.pop(name, ()), *units])
 
-    def _add(self, holders: list[Stood], units: list[Stood]) -> None:
-        holders += [each for each in units if each not in holders]
-        if len(holders) > KEPT:
-            self._more += len(holders) - KEPT
-            del holders[:-KEPT]
+    def _add(self, holders: dict[Stood, int], units: list[Stood]) -> None:
+        for each in units:
+            holders.setdefault(each, self._looks)
+        while len(holders) > KEPT:
+            self._more += 1
+            del holders[next(iter(holders))]
 
     def _is_read(self, root: Root) -> bool:
         return root.name == MEMORY or type(root.get()) is CACHE or self._is_read_back(root.name)

@@ -102,7 +102,18 @@ async def _request(
 
     if request.left_after == 0:
         over.set()
-    await asgi.serve(app, _scope(request, state), receive, send)
+    await asgi.serve(app, _scope(request, state), receive, _in_turn(send, run, turns))
+
+
+def _in_turn(send: asgi.Send, run: Run, turns: Turns) -> asgi.Send:
+    """Have the last piece of an answer wait until that was handed over."""
+
+    async def sending(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.body" and not message.get("more_body", False):
+            await turns.reply_async(run)
+        await send(message)
+
+    return sending
 
 
 def _scope(request: WebRequest, state: dict[str, Any]) -> dict[str, Any]:

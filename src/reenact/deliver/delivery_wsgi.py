@@ -6,7 +6,6 @@ import io
 import sys
 from typing import Any, cast
 
-from reenact.boundary.inbound import does_again
 from reenact.deliver.answers import Answer
 from reenact.deliver.turns_on_threads import one_by_one
 from reenact.deliver.unit_turns import Turns
@@ -26,24 +25,25 @@ def deliver(app: Any, request: WebRequest, answer: Answer, turns: Turns) -> None
 
     def earlier(run: Run) -> None:
         if (asked := unit.request_of(run)) is not None:
-            _request(app, asked, Answer(), turns.does(run))
+            _request(app, asked, Answer(), run, turns)
 
     if not one_by_one(turns, earlier):
-        _request(app, request, answer, turns.does(turns.asked_for))
+        _request(app, request, answer, turns.asked_for, turns)
 
 
-def _request(app: Any, request: WebRequest, answer: Answer, again: does_again) -> None:
+def _request(app: Any, request: WebRequest, answer: Answer, run: Run, turns: Turns) -> None:
     def start_response(status: str, headers: Any, _exc_info: Any = None) -> Any:
         answer.begun(int(status.split(None, 1)[0]), headers)
         return answer.pieces.append
 
-    with again:
+    with turns.does(run):
         pieces = wsgi.serve(cast("wsgi.App", app), _environ(request), start_response)
     try:
         for piece in pieces:
             answer.pieces.append(piece)
             if request.left_after is not None and answer.size >= request.left_after:
                 break
+        turns.reply(run)
     finally:
         close = getattr(pieces, "close", None)
         if close is not None:

@@ -52,6 +52,7 @@ class Turns:
         if self._replayer is not None:
             self._let_go()
             gate, (_, order), lane = self._replayer.turn_of(run.id)
+            gate.drop([self._replayer.stubs.replied(run.id)])
             gate.settled(lane)
             gate.wait(order or None, lane)
             gate.settled(lane)
@@ -70,11 +71,26 @@ class Turns:
             gate, _, lane = self._replayer.turn_of(run.id)
             await gate.wait_async(self._replayer.stubs.received(run.id) or None, lane)
 
+    async def reply_async(self, run: Run) -> None:
+        """Wait until the answer to a request was handed over: its client may have gone on by that."""
+        if self._replayer is not None and (order := self._replayer.stubs.replied(run.id)):
+            gate, _, lane = self._replayer.turn_of(run.id)
+            gate.settled(lane)
+            await gate.wait_async(order, lane)
+
+    def reply(self, run: Run) -> None:
+        """Block until the answer to a request was handed over."""
+        if self._replayer is not None and (order := self._replayer.stubs.replied(run.id)):
+            gate, _, lane = self._replayer.turn_of(run.id)
+            gate.settled(lane)
+            gate.wait(order, lane)
+
     async def end_async(self, run: Run) -> None:
         """Wait until a unit may be over."""
         if self._replayer is not None:
             self._let_go()
             gate, (_, order), lane = self._replayer.turn_of(run.id)
+            gate.drop([self._replayer.stubs.replied(run.id)])  # it ends without an answer
             gate.settled(lane)
             await gate.wait_async(order or None, lane)
             gate.settled(lane)

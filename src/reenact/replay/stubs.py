@@ -35,7 +35,7 @@ from reenact.values.difference import ABSENT, FieldDifference, differences
 from reenact.values.discovered_tools import follow, run_again
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lane import in_unit, sequence
-from reenact.values.run import CAME_IN, FORK_ASKED, RECEIVED, TOGETHER, Node, Run
+from reenact.values.run import CAME_IN, FORK_ASKED, RECEIVED, REPLIED, TOGETHER, Node, Run
 
 _CANDIDATES = 200
 _UNTIL_ENDED_S = 10.0
@@ -221,8 +221,13 @@ class Stubs:
             if each.root is not None and begin and end:
                 at, over = each.root.span.start_ns / 1e9, each.root.span.end_ns / 1e9
                 turns = [Expected(begin, at, at), Expected(end, over, over)]
-                received = self.received(each.id)
-                yield sequence_of(each.root), [*turns, *([Expected(received, at, at)] if received else [])]
+                if received := self.received(each.id):
+                    turns.append(Expected(received, at, at))
+                if replied := self.replied(each.id):
+                    ends = [node.span.end_ns / 1e9 for node in each.nodes if 0 < node.end_order < replied]
+                    last_s = max([at, *ends])
+                    turns.append(Expected(replied, last_s, last_s))
+                yield sequence_of(each.root), turns
 
     def turn(self, unit: str) -> tuple[int, int]:
         """Give when a unit began and ended, in the sequence of its process; zeros where its recorder did not say."""
@@ -232,8 +237,15 @@ class Stubs:
 
     def received(self, unit: str) -> int:
         """Give when the body of a request was there; 0 where it is not told, or there is nothing to wait for."""
+        return self._moment(unit, RECEIVED)
+
+    def replied(self, unit: str) -> int:
+        """Give when a unit handed its answer over and did nothing more; 0 where it is not told."""
+        return self._moment(unit, REPLIED)
+
+    def _moment(self, unit: str, name: str) -> int:
         root = self.units[unit].root
-        order = root.span.attributes.get(RECEIVED) if root is not None else None
+        order = root.span.attributes.get(name) if root is not None else None
         return order if isinstance(order, int) else 0
 
     def unconsumed(self) -> list[Stub]:

@@ -17,7 +17,7 @@ from typing import Final
 from reenact.values.difference import ABSENT, Absent
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_count, as_list, as_object, as_text
-from reenact.values.run import ANSWERED_WITH, LEAVES, PROCESS_ROOT, SERVED, STANDS_ON, Run
+from reenact.values.run import ANSWERED_WITH, LEAVES, PROCESS_ROOT, REPLIED, SERVED, STANDS_ON, Run
 
 INBOUND = "reenact.inbound"
 APP = "reenact.app"
@@ -114,8 +114,20 @@ def app(run: Run) -> dict[str, Json]:
 
 
 def stands_on(run: Run) -> dict[str, Json]:
-    """Give what the unit may have read of earlier ones: `state`, `units` (ids), `without_run`, `more`."""
-    return _object(run, STANDS_ON) or {}
+    """Give what the unit may have read of earlier ones: `state`, `units` (ids), `without_run`, `more`.
+
+    What changed after its answer counts where it called anybody after that.
+    """
+    basis = _object(run, STANDS_ON) or {}
+    behind = basis.pop("behind", None)
+    return basis | as_object(behind) if isinstance(behind, dict) and _acts_behind_its_answer(run) else basis
+
+
+def _acts_behind_its_answer(run: Run) -> bool:
+    replied = run.root.span.attributes.get(REPLIED) if run.root is not None else None
+    return not isinstance(replied, int) or any(
+        not 0 < node.start_order < replied for node in run.nodes if node is not run.root
+    )
 
 
 def unseen(run: Run) -> str:
