@@ -235,7 +235,7 @@ def test_what_the_process_is_called_and_where_it_came_from(held: Held) -> None:
     assert resource["process.pid"] == os.getpid()
     assert resource["reenact.recording.id"] == did.runs[0].recording
     entry = did.runs[0].entry
-    assert (entry["argv"], entry["cwd"]) == (sys.orig_argv, str(Path.cwd()))
+    assert (entry["argv"], entry["cwd"]) == (sys.orig_argv, str(held.store.parent))
 
 
 def test_secrets_in_the_resource_are_scrubbed_in_the_header_too(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:

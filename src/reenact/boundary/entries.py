@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from reenact.boundary.code_facts import code_facts
 from reenact.boundary.harmless import is_listed_class
-from reenact.boundary.lasting_state import MEMORY, PLAIN, NameUse, functions_behind
+from reenact.boundary.lasting_state import ALWAYS_READ, PLAIN, NameUse, functions_behind
 from reenact.boundary.own_code import is_own_class, own_modules
 from reenact.boundary.reads import reads_of
 from reenact.boundary.roots import CACHE, CODE, COLLECTIONS, kind_of
@@ -79,7 +79,7 @@ class Entries:
     def _all_but(self, entry: FunctionType, others: Iterable[object]) -> Reach | None:
         """Give the names that all functions read but some others, unless these are named in turn."""
         left_out = {fn for each in others for fn in _functions(each)} - {*_functions(entry)}
-        names, read, left = set[str](), {MEMORY}, [fn for fn in self._functions if fn not in left_out]
+        names, read, left = set[str](), {*ALWAYS_READ}, [fn for fn in self._functions if fn not in left_out]
         while left:
             for fn in left:
                 if (used := _used(fn)) is None:
@@ -88,10 +88,10 @@ class Entries:
                 read |= _read(fn, used)
             left = [fn for fn in left_out if fn.__name__ in names]
             left_out -= {*left}
-        return Reach(frozenset(read), frozenset({*names, MEMORY}))
+        return Reach(frozenset(read), ALWAYS_READ | names)
 
     def _walk(self, entry: FunctionType) -> Reach | None:
-        names, read, seen_functions, left = set[str](), {MEMORY}, set[FunctionType](), [*_functions(entry)]
+        names, read, seen_functions, left = set[str](), {*ALWAYS_READ}, set[FunctionType](), [*_functions(entry)]
         while left:
             fn = left.pop()
             if fn in seen_functions:
@@ -109,7 +109,7 @@ class Entries:
                 left += [function for value in values for function in _code_in(value)]
             except (_Unknown, RecursionError, RuntimeError):  # or it changes meanwhile
                 return None
-        return Reach(frozenset(read), frozenset({*names, MEMORY}))
+        return Reach(frozenset(read), ALWAYS_READ | names)
 
 
 def _used(fn: FunctionType) -> set[str] | None:

@@ -1,7 +1,8 @@
 """What of an agent's state may last from one unit of work to the next: where it stands, and what tells a change of it.
 
-Variables of the agent's modules that a function of theirs names and that can change, attributes of their classes,
-variables of closures, what a function without parameters keeps in its cache, databases in memory. Of an object of a
+Variables of the agent's modules that a function of theirs names and that can change, attributes of their classes and of
+their objects that a framework keeps, variables of closures, what a function without parameters keeps in its cache,
+databases and caches in memory. Of an object of a
 library's only those attributes count that the agent's code names: `app.state`, `session.headers`, and not its pool of
 connections. A variable of a context or of a thread is looked at apart: what it holds depends on who looks.
 """
@@ -11,9 +12,11 @@ from __future__ import annotations
 import gc
 import itertools
 import marshal
+import sys
 import threading
+import weakref
 from collections import deque
-from collections.abc import Iterator, MutableMapping, MutableSequence, MutableSet
+from collections.abc import Iterable, Iterator, MutableMapping, MutableSequence, MutableSet
 from contextvars import ContextVar
 from functools import lru_cache
 from types import FunctionType, GeneratorType, ModuleType, SimpleNamespace
@@ -22,10 +25,14 @@ from typing import Any, Final, cast
 from reenact.boundary import memory_databases
 from reenact.boundary.code_facts import code_facts
 from reenact.boundary.own_code import is_own_class, is_own_function, own_modules
-from reenact.boundary.roots import ABSENT, CACHE, CODE, COLLECTIONS, Root, dict_of, kind_of
+from reenact.boundary.roots import ABSENT, CACHE, CODE, COLLECTIONS, Root, attribute, dict_of, kind_of, slots_of
 from reenact.boundary.snapshot import ITERATORS, Snapshot
 
 MEMORY: Final = "a database in memory"
+DJANGO_CACHE: Final = "a cache of Django's in memory"
+ALWAYS_READ: Final = frozenset({MEMORY, DJANGO_CACHE})
+"""State that counts as read whatever the agent's code names."""
+_LOCAL_CACHES: Final = ("django.core.cache.backends.locmem", "_caches")
 _HUGE: Final = 1_000
 """Members of a collection, those of its members included, from which on it is only told how many they are."""
 PLAIN: Final = frozenset({str, bytes, int, float, bool, complex, type(None)})
@@ -58,8 +65,9 @@ def names() -> NameUse:
     )
 
 
-def roots(code_names: NameUse) -> Iterator[Root]:
-    """Name the state of the agent's modules that its functions name."""
+def roots(code_names: NameUse, objects: Iterable[weakref.ref[Any]] = ()) -> Iterator[Root]:
+    """Name the state that functions of the agent name: of its modules, and of `objects` that frameworks keep."""
+    cell_ids = set[int]()
     for module in own_modules():
         for name, value in [*vars(module).items()]:
             if not name.startswith("__") and name in code_names.either:
@@ -69,8 +77,36 @@ def roots(code_names: NameUse) -> Iterator[Root]:
             root = Root(f"{fn.__module__}:{fn.__qualname__}.{name}", "cell", cell, name)
             value = root.get()
             if is_state(value) or type(value) in PLAIN:
+                cell_ids.add(id(cell))
                 yield root
+    for each in objects:
+        value = each()
+        if type(value) is FunctionType:
+            yield from _of_closure(each, value, cell_ids)
+        else:
+            yield from _of_instance(each, value, code_names)
     yield Root(MEMORY, "value", memory_databases)
+    if (module := sys.modules.get(_LOCAL_CACHES[0])) is not None:
+        yield Root(DJANGO_CACHE, "table", vars(module), _LOCAL_CACHES[1])
+
+
+def _of_closure(function: weakref.ref[Any], value: FunctionType, cell_ids: set[int]) -> Iterator[Root]:
+    """Name what a function closes over, unless another one was gone through that closes over the same."""
+    for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=False):
+        root = Root(f"{value.__module__}:{value.__qualname__}.{name}", "weak", function, name)
+        member = root.get()
+        if id(cell) not in cell_ids and (is_state(member) or type(member) in PLAIN):
+            cell_ids.add(id(cell))
+            yield root
+
+
+def _of_instance(instance: weakref.ref[Any], value: Any, code_names: NameUse) -> Iterator[Root]:
+    kind = kind_of(value)
+    for name in (*dict_of(value), *slots_of(kind)):
+        if name in code_names.either and not name.startswith("__"):
+            member = attribute(value, name)
+            if is_state(member) or (name in code_names.stored and type(member) in PLAIN):
+                yield Root(f"{kind.__module__}:{kind.__qualname__}.{name}", "weak", instance, name)
 
 
 def _of_variable(module: ModuleType, name: str, value: Any, code_names: NameUse) -> Iterator[Root]:
@@ -194,8 +230,9 @@ def prints(value: Any, code_names: frozenset[str]) -> Any:
 
 
 def _of_cache(value: Any, code_names: frozenset[str]) -> Any:
-    """Tell how often a cache was filled; of a function without parameters, what it keeps."""
-    misses = value.cache_info().misses
+    """Tell how often a cache was filled, and hit where code asks for that; of one without parameters, what it keeps."""
+    told = value.cache_info()
+    misses = (told.misses, told.hits) if "cache_info" in code_names else told.misses
     behind = value.__wrapped__
     if type(behind) is FunctionType and behind.__code__.co_argcount:
         return misses

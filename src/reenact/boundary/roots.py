@@ -46,6 +46,8 @@ class Root:
             return self.holder.get(self.key, ABSENT)
         if self.kind == "attribute":
             return attribute(self.holder, self.key)
+        if self.is_weak:
+            return self._get_weakly()
         if self.kind == "class":
             return cast("dict[str, Any]", vars(self.holder)).get(self.key, ABSENT)
         if self.kind == "kept":
@@ -56,6 +58,23 @@ class Root:
             except ValueError:  # not filled yet
                 return ABSENT
         return self.holder
+
+    def _get_weakly(self) -> Any:
+        holder = self.holder()
+        if type(holder) is not FunctionType:
+            return attribute(holder, self.key)
+        cells = dict(zip(holder.__code__.co_freevars, holder.__closure__ or (), strict=False))
+        return Root(self.name, "cell", cells[self.key]).get() if self.key in cells else ABSENT
+
+    @property
+    def is_weak(self) -> bool:
+        """Tell whether it does not keep alive the object or function that has it."""
+        return self.kind == "weak"
+
+    @property
+    def is_gone(self) -> bool:
+        """Tell whether the object that had it is no more."""
+        return self.is_weak and self.holder() is None
 
     def put(self, value: Any) -> None:
         """Set it, or take it away where `value` is ABSENT. Raises `ValueError` where it cannot be set."""

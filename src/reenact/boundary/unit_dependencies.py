@@ -16,12 +16,15 @@ library's that is made at first need, the cache of a function without parameters
 from __future__ import annotations
 
 import sys
+import weakref
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from reenact.boundary.entries import Entries
+from reenact.boundary.framework_objects import framework_objects
 from reenact.boundary.lasting_state import (
-    MEMORY,
+    ALWAYS_READ,
     has_changed,
     is_made_at_need,
     is_of_whoever_looks,
@@ -36,6 +39,8 @@ from reenact.values import locks
 
 KEPT: Final = 50
 """Units that are named; of the earlier ones it is only told how many they are."""
+_EARLY: Final = 3
+"""Units before which objects that frameworks keep are looked for: some are made with the first request."""
 _MOST_MODULES: Final = 200
 """Modules of an agent's own that are looked at; of a larger agent nobody knows on what its units stand."""
 
@@ -85,6 +90,10 @@ class Standing:
         """Names of state that changed while no unit was under way."""
         self._makers: dict[str, list[Stood]] = {}
         """Who made what a unit alone would have made as well: it counts as changed once it changes further."""
+        self._objects: list[weakref.ref[Any]] = []
+        """Objects of the agent's that frameworks keep, as they were found while no unit was under way."""
+        self._recent: deque[Stood] = deque(maxlen=KEPT)
+        """Units that ended since: what is found newly may be of their making."""
         self._more = 0
         self._readback_by_name: dict[str, bool] = {}
 
@@ -126,7 +135,8 @@ class Standing:
             own = self._open.get(number)
             self._look()
             stands = {**self._changers, **self._leaked(own)}
-            self._open.pop(number, None)
+            if self._open.pop(number, None) is not None and own is not None:
+                self._recent.append(own)
             reached = self._entries.reached(entry, others)
             if own is not None and reached is not None:
                 own.uses = reached.uses
@@ -185,7 +195,8 @@ class Standing:
     def _look(self, *, first: bool = False) -> None:
         """Look at all state, and note who may have changed what is not as it was."""
         self._looks += 1
-        if self._modules != (loaded := len(sys.modules)):
+        early = not self._open and self._count <= _EARLY
+        if self._modules != (loaded := len(sys.modules)) or early:
             self._modules = loaded
             many = len(own_modules())
             self._unseen = many if many > _MOST_MODULES else 0
@@ -194,6 +205,8 @@ class Standing:
         if self._unseen:  # a request would wait for the look
             return
         for at, root in enumerate(self._roots):
+            if root.is_gone:
+                continue
             value = root.get()
             now = prints(value, self._code_names)
             was = self._prints[at]
@@ -225,7 +238,7 @@ class Standing:
             del holders[next(iter(holders))]
 
     def _is_read(self, root: Root) -> bool:
-        return root.name == MEMORY or type(root.get()) is CACHE or self._is_read_back(root.name)
+        return root.name in ALWAYS_READ or type(root.get()) is CACHE or self._is_read_back(root.name)
 
     def _is_read_back(self, name: str) -> bool:
         if name not in self._readback_by_name:
@@ -237,15 +250,21 @@ class Standing:
         code_names = names()
         self._code_names = code_names.either
         self._entries.know(code_names)
+        if not self._open:
+            self._objects = framework_objects()
         places = {(id(root.holder), root.key): at for at, root in enumerate(self._roots)}
-        state_roots = [*roots(code_names)]
+        state_roots = [*roots(code_names, self._objects)]
         self._apart = [root for root in state_roots if is_of_whoever_looks(root.get())]
         state_roots = [root for root in state_roots if not is_of_whoever_looks(root.get())]
         fingerprints: list[Any] = []
         for root in state_roots:
             at = places.get((id(root.holder), root.key))
             fingerprints.append(prints(root.get(), self._code_names) if at is None else self._prints[at])
+            if at is None and root.is_weak and self._is_read(root):
+                self._makers.setdefault(root.name, [*self._recent])
         self._roots, self._prints = state_roots, fingerprints
+        if not self._open:
+            self._recent.clear()
 
 
 def _may_change(unit: Stood, name: str, number: int) -> bool:

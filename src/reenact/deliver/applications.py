@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.util
 import shlex
 import signal
 import sys
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -24,10 +25,11 @@ from reenact.boundary import touches
 from reenact.boundary.patching import Patches
 from reenact.errors import CannotJudge
 from reenact.values import unit
-from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_text
 from reenact.values.run import Run
 
+_TAKES_ONE_MORE = frozenset({"-X", "-W", "--check-hash-based-pycs"})
+"""Options of Python that stand before their value."""
 _HINT = "name it: `reenact replay RUN --app module:attribute`"
 
 
@@ -48,6 +50,8 @@ class Making:
     """What the name leads to is called to make the application."""
     file: str = ""
     """The program that holds it, run up to where it would serve."""
+    module: str = ""
+    """The name under which that was started, by `python -m`."""
     arguments: tuple[str, ...] = ()
     """What stood behind the program on its command line."""
     path: tuple[str, ...] = ()
@@ -61,11 +65,14 @@ class Making:
         app, job = unit.app(run), unit.job_of(run)
         name, file = as_text(app.get("import")), as_text(app.get("file"))
         program = file or ("" if name else as_text(run.entry.get("main")))
+        words = [as_text(each) for each in as_list(run.entry.get("argv"))]
+        module = _module_in(words)
         return Making(
             name=name,
             factory=app.get("factory") is True,
             file=program,
-            arguments=tuple(_arguments(run.entry, program)),
+            module=module,
+            arguments=tuple(_arguments(words, module or program)),
             path=tuple(as_text(each) for each in as_list(app.get("path"))),
             modules=(job.module,) if job is not None and job.module else (),
         )
@@ -86,7 +93,8 @@ class Making:
         if not file.endswith(".py"):
             return replace(more, name=target, factory=False, file="", arguments=())
         name = f"__main__:{attribute}" if attribute else ""
-        return replace(more, name=name, factory=False, file=str(Path(file).absolute()), arguments=tuple(words[1:]))
+        file = str(Path(file).absolute())
+        return replace(more, name=name, factory=False, file=file, module="", arguments=tuple(words[1:]))
 
     def search(self) -> None:
         """Have its modules found where they were."""
@@ -104,7 +112,7 @@ def make_application(making: Making) -> Any:
         return _imported(name, factory=making.factory)
     if not program or not Path(program).is_file():
         raise CannotJudge("the recording does not say how its application is made", hint=_HINT)
-    served = _run_until_served(Path(program), [*making.arguments])
+    served = _run_until_served(Path(program), making.module, [*making.arguments])
     if name:
         return _attribute(sys.modules["__main__"], name)
     if served is None:
@@ -147,22 +155,47 @@ def _attribute(module: ModuleType, name: str) -> Any:
     return value
 
 
-def _arguments(entry: Mapping[str, Json], program: str) -> list[str]:
+def _module_in(words: list[str]) -> str:
+    """Give the name behind `-m` of a command that started Python; empty where there is none."""
+    rest = iter(words[1:])
+    for word in rest:
+        if word == "-m":
+            return next(rest, "")
+        if word in _TAKES_ONE_MORE:
+            next(rest, None)
+        elif not word.startswith("-"):
+            return ""
+    return ""
+
+
+def _arguments(words: list[str], program: str) -> list[str]:
     """Give the words behind the program's own, as it was started."""
-    words = [as_text(each) for each in as_list(entry.get("argv"))]
     at = next((number for number, word in enumerate(words) if word and Path(word).name == Path(program).name), None)
     return words[at + 1 :] if at is not None else []
 
 
-def _run_until_served(program: Path, arguments: list[str]) -> Any:
-    """Run a program as `__main__` until it would serve; gives what it would serve, or None where it ended before."""
+def _main_module(program: Path, name: str) -> ModuleType:
+    """Make `__main__` of a program, as Python does of a script, or of what `python -m` names."""
     module = ModuleType("__main__")
     module.__file__ = str(program)
     module.__dict__["__builtins__"] = __builtins__
+    if name:
+        name = f"{name}.__main__" if program.name == "__main__.py" else name
+        module.__spec__ = importlib.util.find_spec(name)
+        module.__package__ = name.rpartition(".")[0]
+    else:
+        sys.path.insert(0, str(program.parent))
+    return module
+
+
+def _run_until_served(program: Path, name: str, arguments: list[str]) -> Any:
+    """Run a program as `__main__` until it would serve; gives what it would serve, or None where it ended before."""
     before = sys.argv
-    sys.modules["__main__"] = module
+    try:
+        sys.modules["__main__"] = module = _main_module(program, name)
+    except ImportError as error:
+        raise CannotJudge(f"the program {name} cannot be found: {error}", hint=_HINT) from error
     sys.argv = [str(program), *arguments]
-    sys.path.insert(0, str(program.parent))
     try:
         with _stopped_at_servers():
             exec(compile(program.read_bytes(), str(program), "exec"), vars(module))  # noqa: S102 - it is the user's own

@@ -120,7 +120,7 @@ def _scope(request: WebRequest, state: dict[str, Any]) -> dict[str, Any]:
     headers = [
         (name.encode("latin-1", "replace"), value.encode("latin-1", "replace")) for name, value in request.headers
     ]
-    scope: dict[str, Any] = {
+    return {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": request.spec},
         "http_version": request.version,
@@ -134,8 +134,8 @@ def _scope(request: WebRequest, state: dict[str, Any]) -> dict[str, Any]:
         "client": request.client,
         "server": request.server,
         "extensions": {},
+        "state": dict(state),
     }
-    return scope | ({"state": dict(state)} if state else {})
 
 
 @asynccontextmanager

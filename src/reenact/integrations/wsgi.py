@@ -7,6 +7,7 @@ runs inside the run again, and `close` ends it. A file handed to the server as i
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial, wraps
@@ -242,6 +243,22 @@ def _is_asynchronous(app: Any) -> bool:
     return inspect.iscoroutinefunction(app) or inspect.iscoroutinefunction(called)
 
 
+def _locate_app(original: Any) -> Any:
+    """Hear under which name the command line of Flask or Quart finds an application: given, or one of these four."""
+
+    @wraps(original)
+    def locate_app(module_name: str, app_name: str | None = None, *args: Any, **kwargs: Any) -> Any:
+        app = original(module_name, app_name, *args, **kwargs)
+        names = [app_name] if app_name else ["app", "application", "create_app", "make_app"]
+        module = sys.modules.get(module_name)
+        held = next((each for each in names if app_name or callable(getattr(module, each, None))), None)
+        if app is not None and held is not None:
+            origins.note(app, f"{module_name}:{held}")
+        return app
+
+    return locate_app
+
+
 def _run(original: Any) -> Any:
     @wraps(original)
     def run(self: Any, application: Any) -> Any:
@@ -265,10 +282,12 @@ _CUTS = (
     ("gunicorn.workers.base", "Worker", "load_wsgi", _load_wsgi),
     ("wsgiref.handlers", "BaseHandler", "run", _run),
     ("werkzeug.serving", "BaseWSGIServer", "__init__", _run_wsgi),
+    ("flask.cli", "", "locate_app", _locate_app),
+    ("quart.cli", "", "locate_app", _locate_app),
     ("flask.app", "Flask", "__call__", _call),
     ("django.core.handlers.wsgi", "WSGIHandler", "__call__", _call),
 )
-"""Modules, each with the class and the method in it that is replaced, and what makes the replacement."""
+"""Modules, each with the class (or none) and the function in it that is replaced, and what makes the replacement."""
 
 
 def _install(patches: PatchSet) -> None:
@@ -277,7 +296,7 @@ def _install(patches: PatchSet) -> None:
 
 
 def _replacing(patches: PatchSet, owner: str, name: str, make: Callable[[Any], Any]) -> Callable[[Any], None]:
-    return lambda module: patches.replace(getattr(module, owner), name, make)
+    return lambda module: patches.replace(getattr(module, owner) if owner else module, name, make)
 
 
 INTEGRATION = Integration(

@@ -1,0 +1,78 @@
+"""The agent's own objects to which no variable of its modules leads: a framework made them, or keeps them.
+
+A middleware of Starlette's or Django's, a service in `app.state`, an extension of Flask's, a route that a factory made
+and that closes over a list. They are looked for among all objects of the process, which takes tens of milliseconds, and
+only while no unit is under way: what a unit makes for itself would count else. None is kept alive by being known.
+"""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections import Counter, deque
+from collections.abc import Iterator
+from enum import Enum
+from types import FunctionType
+from typing import Any, Final, cast
+
+from reenact.boundary.own_code import is_own_class, is_own_function, own_modules
+from reenact.boundary.roots import COLLECTIONS, attribute, dict_of, kind_of, slots_of
+
+_MOST: Final = 50
+"""Objects of one class or functions of one code; where there are more, these are data and no parts of a program."""
+_STEPS: Final = 10_000
+"""Objects that are gone through from the variables of modules."""
+_NO_PART: Final = (Enum, BaseException, type)
+
+
+def framework_objects() -> list[weakref.ref[Any]]:
+    """Find instances of the agent's classes, and functions that close over variables."""
+    reached_ids = {id(each) for each in _from_modules()}
+    kinds: dict[type[Any], bool] = {}
+    objects: list[Any] = []
+    for each in gc.get_objects():
+        kind = kind_of(each)
+        if kind is FunctionType:
+            if each.__closure__ and is_own_function(each):
+                objects.append(each)
+            continue
+        if kind not in kinds:
+            kinds[kind] = not issubclass(kind, _NO_PART) and is_own_class(kind)
+        if kinds[kind] and id(each) not in reached_ids:
+            objects.append(each)
+    counts = Counter(map(_group, objects))
+    return [*_references(each for each in objects if counts[_group(each)] <= _MOST)]
+
+
+def _group(value: Any) -> object:
+    """Give of what there are several: a class, or the code of a function."""
+    return value.__code__ if kind_of(value) is FunctionType else kind_of(value)
+
+
+def _references(objects: Iterator[Any]) -> Iterator[weakref.ref[Any]]:
+    for each in objects:
+        try:
+            yield weakref.ref(each)
+        except TypeError:  # its class has slots, and none for that
+            continue
+
+
+def _from_modules() -> Iterator[Any]:
+    """Give the objects of the agent's classes to which variables of its modules and attributes of its classes lead."""
+    left: deque[Any] = deque(vars(module) for module in own_modules())
+    seen_ids = set[int]()
+    while left and len(seen_ids) < _STEPS:
+        value = left.popleft()
+        if id(value) in seen_ids:
+            continue
+        seen_ids.add(id(value))
+        kind = kind_of(value)
+        if issubclass(kind, dict):
+            left += [*cast("dict[Any, Any]", value).values()]
+        elif issubclass(kind, COLLECTIONS):
+            left += [*value] if kind is not bytearray else []
+        elif issubclass(kind, type):
+            left += [*cast("dict[str, Any]", vars(value)).values()] if is_own_class(value) else []
+        elif is_own_class(kind):
+            yield value
+            left += [*dict_of(value).values(), *(attribute(value, name) for name in slots_of(kind))]
