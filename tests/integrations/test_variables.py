@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Generator
 
 import pytest
@@ -58,6 +59,7 @@ def test_it_counts_what_was_set_when_the_program_began(monkeypatch: pytest.Monke
 
 @pytest.fixture
 def _ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "uvloop", raising=False)
     for name in variables.set_by_us():
         monkeypatch.delenv(name)
     monkeypatch.setenv("REENACT_RECORD", "1")
