@@ -313,6 +313,14 @@ def _of_werkzeug_server(_self: Any, _host: Any, _port: Any, app: Any, *_: Any, *
     return app
 
 
+def _of_waitress(_self: Any, application: Any, *_: Any, **__: Any) -> Any:
+    return application
+
+
+def _of_cheroot(_self: Any, _address: Any, wsgi_app: Any, *_: Any, **__: Any) -> Any:
+    return wsgi_app
+
+
 def _of_wsgiref(server: Any, *_: Any, **__: Any) -> Any:
     return server.get_app()
 
@@ -333,6 +341,8 @@ _SERVERS: tuple[tuple[str, str, str, Callable[..., Any]], ...] = (
     ("gunicorn.arbiter", "Arbiter", "run", _of_gunicorn),
     ("werkzeug.serving", "", "run_simple", _of_werkzeug),
     ("werkzeug.serving", "BaseWSGIServer", "__init__", _of_werkzeug_server),
+    ("waitress.server", "BaseWSGIServer", "__init__", _of_waitress),
+    ("cheroot.wsgi", "Server", "__init__", _of_cheroot),
     ("django.core.servers.basehttp", "", "run", _of_django),
     ("django.utils.autoreload", "", "run_with_reloader", _of_reloader),
     ("wsgiref.simple_server", "", "make_server", _of_werkzeug),

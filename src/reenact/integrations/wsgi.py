@@ -277,11 +277,33 @@ def _run_wsgi(original: Any) -> Any:
     return __init__
 
 
+def _server_of(original: Any) -> Any:
+    """Cut waitress, which is given the application when its server is made."""
+
+    @wraps(original)
+    def __init__(self: Any, application: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - a method of the class that is patched
+        original(self, application if isinstance(application, Served) else Served(application), *args, **kwargs)
+
+    return __init__
+
+
+def _server_at(original: Any) -> Any:
+    """Cut cheroot likewise."""
+
+    @wraps(original)
+    def __init__(self: Any, bind_addr: Any, wsgi_app: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - as above
+        original(self, bind_addr, Served(wsgi_app), *args, **kwargs)
+
+    return __init__
+
+
 _CUTS = (
     ("gunicorn.arbiter", "Arbiter", "spawn_worker", _apart),
     ("gunicorn.workers.base", "Worker", "load_wsgi", _load_wsgi),
     ("wsgiref.handlers", "BaseHandler", "run", _run),
     ("werkzeug.serving", "BaseWSGIServer", "__init__", _run_wsgi),
+    ("waitress.server", "BaseWSGIServer", "__init__", _server_of),
+    ("cheroot.wsgi", "Server", "__init__", _server_at),
     ("flask.cli", "", "locate_app", _locate_app),
     ("quart.cli", "", "locate_app", _locate_app),
     ("flask.app", "Flask", "__call__", _call),
@@ -301,7 +323,7 @@ def _replacing(patches: PatchSet, owner: str, name: str, make: Callable[[Any], A
 
 INTEGRATION = Integration(
     name="wsgi",
-    libraries=("gunicorn", "werkzeug", "flask", "django"),
+    libraries=("gunicorn", "werkzeug", "waitress", "cheroot", "flask", "quart", "django"),
     install=_install,
     hooks=tuple(module for module, *_ in _CUTS),
 )
