@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import platform
 import sqlite3
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+
+import pytest
 
 import reenact
 from held import Held
@@ -56,6 +59,27 @@ def test_its_clock_is_the_programs(tmp_path: Path) -> None:
     again = held.replay(did, age)
     assert again.value is not None
     assert again.value[1] < 2
+
+
+def said_of_now() -> list[object]:
+    database = sqlite3.connect(":memory:")
+    database.execute("create table t(at text default (strftime('%f', 'now')), day text default current_date)")
+    for _ in range(3):
+        database.execute("insert into t default values")
+        time.sleep(0.003)
+    database.execute("pragma trusted_schema = off")
+    told = database.execute("select datetime('now', '+1 day'), julianday(), unixepoch('now'), current_time").fetchall()
+    return [add(1, 2), told, database.execute("select at, day from t").fetchall()]
+
+
+@pytest.mark.skipif(platform.system() != "Linux", reason="SQLite shows its symbols to us on Linux")
+def test_what_sqlite_says_of_now_comes_again(tmp_path: Path) -> None:
+    held = Held(tmp_path)
+    did = held.record(said_of_now)
+    time.sleep(1.1)
+    assert held.replay(did, said_of_now).value == did.value
+    (at,) = sqlite3.connect(":memory:").execute("select unixepoch('now')").fetchone()
+    assert abs(at - time.time()) < 2  # its clock is its own again
 
 
 def test_its_functions_are_its_own_again(tmp_path: Path) -> None:

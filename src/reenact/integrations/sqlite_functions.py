@@ -2,8 +2,8 @@
 
 A database that lives in the process runs again in a replay, and its own functions would give other values. So each
 connection of `sqlite3` and apsw gets functions of these names: chance comes of one seed for each connection, which is
-taped when it is first asked for, and the clock is the program's. What SQL says of `'now'` (`datetime('now')`) stays the
-engine's own: one function would have to stand for all that these functions do.
+taped when it is first asked for, and the clock is the program's. `sqlite3`'s own clock is replaced where it can be
+(`boundary.sqlite_clock`), `'now'` in `datetime('now')` with it; apsw's stays what it is there.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from reenact.boundary import tape
 from reenact.boundary.forgiving import forgive
+from reenact.boundary.sqlite_clock import replace_clock
 from reenact.boundary.tape import Site, Source
 from reenact.contracts.integration import Integration, PatchSet
 
@@ -53,12 +54,12 @@ def _clock(form: str) -> Callable[[], str]:
     return lambda: datetime.fromtimestamp(tape.moment(), UTC).strftime(form)
 
 
-def _give_functions(create: Callable[[str, int, Callable[..., Any]], object]) -> None:
+def _give_functions(create: Callable[[str, int, Callable[..., Any]], object], *, clocks: bool) -> None:
     """Create the functions of a connection: `create` takes a name, how many arguments there are, and the function."""
     chance = _Chance()
     create("random", 0, chance.random)
     create("randomblob", 1, chance.randomblob)
-    for name, form in _CLOCKS.items():
+    for name, form in _CLOCKS.items() if clocks else ():
         create(name, 0, _clock(form))
 
 
@@ -69,7 +70,11 @@ def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
         if tape.is_on():
             try:
                 base: Any = sys.modules["sqlite3"].Connection
-                _give_functions(lambda name, count, call: base.create_function(connection, name, count, call))
+
+                def create(name: str, count: int, call: Callable[..., Any]) -> None:
+                    base.create_function(connection, name, count, call)
+
+                _give_functions(create, clocks=not _clock_is_replaced)
             except Exception:
                 forgive("sqlite_functions.connect")
         return connection
@@ -82,15 +87,35 @@ def _connected_by_apsw(connection: Any) -> None:
         return
     try:
         flags = sys.modules["apsw"].SQLITE_INNOCUOUS  # a schema that nobody trusts may use them too
-        _give_functions(lambda name, count, call: connection.create_scalar_function(name, call, count, flags=flags))
+
+        def create(name: str, count: int, call: Callable[..., Any]) -> None:
+            connection.create_scalar_function(name, call, count, flags=flags)
+
+        _give_functions(create, clocks=True)
     except Exception:
         forgive("sqlite_functions.apsw")
 
 
+_clock_is_replaced: list[bool] = []
+
+
 def _install(patches: PatchSet) -> None:
-    for name in ("sqlite3", "sqlite3.dbapi2"):
-        patches.when_imported(name, lambda module: patches.replace(module, "connect", _connect))
+    patches.when_imported("sqlite3", lambda module: _install_in(patches, module))
+    patches.when_imported("sqlite3.dbapi2", lambda module: patches.replace(module, "connect", _connect))
     patches.when_imported("apsw", _install_apsw)
+
+
+def _install_in(patches: PatchSet, sqlite3: Any) -> None:
+    patches.replace(sqlite3, "connect", _connect)
+    try:
+        put_back = replace_clock(sqlite3)
+    except Exception:
+        forgive("sqlite_functions.clock")
+        return
+    if put_back is not None:
+        _clock_is_replaced[:] = [True]
+        patches.when_undone(put_back)
+        patches.when_undone(_clock_is_replaced.clear)
 
 
 def _install_apsw(module: Any) -> None:
