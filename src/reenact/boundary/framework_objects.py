@@ -28,18 +28,11 @@ _NO_PART: Final = (Enum, BaseException, type)
 def framework_objects() -> list[weakref.ref[Any]]:
     """Find instances of the agent's classes, and functions that close over variables."""
     reached_ids = {id(each) for each in _from_modules()}
-    kinds: dict[type[Any], bool] = {}
-    objects: list[Any] = []
-    for each in gc.get_objects():
-        kind = kind_of(each)
-        if kind is FunctionType:
-            if each.__closure__ and is_own_function(each):
-                objects.append(each)
-            continue
-        if kind not in kinds:
-            kinds[kind] = not issubclass(kind, _NO_PART) and is_own_class(kind)
-        if kinds[kind] and id(each) not in reached_ids:
-            objects.append(each)
+    everything: list[Any] = gc.get_objects()  # some hundred thousand: what is done for each of them is done by C
+    own_kinds = {kind for kind in {*map(kind_of, everything)} if not issubclass(kind, _NO_PART) and is_own_class(kind)}
+    objects = [each for each in everything if type(each) in own_kinds and id(each) not in reached_ids]
+    functions = [each for each in everything if type(each) is FunctionType and each.__closure__]
+    objects += filter(is_own_function, functions)
     counts = Counter(map(_group, objects))
     return [*_references(each for each in objects if counts[_group(each)] <= _MOST)]
 
