@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from reenact.boundary.code_facts import code_facts
 from reenact.boundary.harmless import is_listed_class
-from reenact.boundary.lasting_state import ALWAYS_READ, PLAIN, NameUse, functions_behind
+from reenact.boundary.lasting_state import ALWAYS_READ, PLAIN, NameUse, defaults_of, functions_behind, is_state
 from reenact.boundary.own_code import is_own_class, own_modules
 from reenact.boundary.reads import reads_of
 from reenact.boundary.roots import CACHE, CODE, COLLECTIONS, kind_of
@@ -116,6 +116,7 @@ def _used(fn: FunctionType) -> set[str] | None:
     """Give the names that a function's own code uses; None where it computes any."""
     facts = code_facts(fn.__code__)
     used = facts.variables | facts.attributes | facts.stored | facts.set_attributes | {*fn.__code__.co_freevars}
+    used |= {name for name, value in defaults_of(fn) if is_state(value)}
     return None if facts.computed or not used.isdisjoint(_ANYTHING) else {*used}
 
 

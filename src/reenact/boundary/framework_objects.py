@@ -12,6 +12,7 @@ import weakref
 from collections import Counter, deque
 from collections.abc import Iterator
 from enum import Enum
+from functools import partial
 from types import FunctionType
 from typing import Any, Final, cast
 
@@ -22,17 +23,30 @@ _MOST: Final = 50
 """Objects of one class or functions of one code; where there are more, these are data and no parts of a program."""
 _STEPS: Final = 10_000
 """Objects that are gone through from the variables of modules."""
+_APPS: Final = frozenset(
+    {"flask.app.Flask", "quart.app.Quart", "starlette.applications.Starlette", "litestar.app.Litestar"}
+)
+"""Classes of applications, which keep what the agent's code puts there: `current_app.config`, `request.app.state`."""
 _NO_PART: Final = (Enum, BaseException, type)
 
 
-def framework_objects() -> list[weakref.ref[Any]]:
-    """Find instances of the agent's classes, and functions that close over variables."""
-    reached_ids = {id(each) for each in _from_modules()}
+def framework_objects(names: frozenset[str]) -> list[weakref.ref[Any]]:
+    """Find instances of the agent's classes, functions that close over variables, calls with arguments, applications.
+
+    Passed over is what a variable leads to that is among the `names` that the agent's code uses.
+    """
+    reached_ids = {id(each) for each in _from_modules(names)}
     everything: list[Any] = gc.get_objects()  # some hundred thousand: what is done for each of them is done by C
-    own_kinds = {kind for kind in {*map(kind_of, everything)} if not issubclass(kind, _NO_PART) and is_own_class(kind)}
+    kinds = {*map(kind_of, everything)}
+    own_kinds = {kind for kind in kinds if not issubclass(kind, _NO_PART) and is_own_class(kind)}
     objects = [each for each in everything if type(each) in own_kinds and id(each) not in reached_ids]
     functions = [each for each in everything if type(each) is FunctionType and each.__closure__]
     objects += filter(is_own_function, functions)
+    objects += [each for each in everything if type(each) is partial and _is_own(each.func)]
+    applications = {
+        kind for kind in kinds if any(f"{each.__module__}.{each.__name__}" in _APPS for each in kind.__mro__)
+    }
+    objects += [each for each in everything if type(each) in applications and id(each) not in reached_ids]
     counts = Counter(map(_group, objects))
     return [*_references(each for each in objects if counts[_group(each)] <= _MOST)]
 
@@ -50,9 +64,14 @@ def _references(objects: Iterator[Any]) -> Iterator[weakref.ref[Any]]:
             continue
 
 
-def _from_modules() -> Iterator[Any]:
+def _is_own(function: Any) -> bool:
+    return kind_of(function) is FunctionType and is_own_function(function)
+
+
+def _from_modules(names: frozenset[str]) -> Iterator[Any]:
     """Give the objects of the agent's classes to which variables of its modules and attributes of its classes lead."""
-    left: deque[Any] = deque(vars(module) for module in own_modules())
+    tables = [vars(module) for module in own_modules()]
+    left: deque[Any] = deque(value for table in tables for name, value in [*table.items()] if name in names)
     seen_ids = set[int]()
     while left and len(seen_ids) < _STEPS:
         value = left.popleft()

@@ -12,26 +12,32 @@ from __future__ import annotations
 import gc
 import itertools
 import marshal
+import os
 import sys
 import threading
 import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator, MutableMapping, MutableSequence, MutableSet
 from contextvars import ContextVar
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import FunctionType, GeneratorType, ModuleType, SimpleNamespace
 from typing import Any, Final, cast
 
 from reenact.boundary import memory_databases
 from reenact.boundary.code_facts import code_facts
+from reenact.boundary.library_state import inner, reader_of
 from reenact.boundary.own_code import is_own_class, is_own_function, own_modules
 from reenact.boundary.roots import ABSENT, CACHE, CODE, COLLECTIONS, Root, attribute, dict_of, kind_of, slots_of
 from reenact.boundary.snapshot import ITERATORS, Snapshot
 
 MEMORY: Final = "a database in memory"
 DJANGO_CACHE: Final = "a cache of Django's in memory"
-ALWAYS_READ: Final = frozenset({MEMORY, DJANGO_CACHE})
+ENVIRONMENT: Final = "the environment"
+HANDED: Final = "an argument that a partial keeps"
+ALWAYS_READ: Final = frozenset({MEMORY, DJANGO_CACHE, ENVIRONMENT, HANDED})
 """State that counts as read whatever the agent's code names."""
+_ENVIRONMENT: Final = frozenset({"environ", "getenv", "putenv"})
+"""Names of code that has to do with it."""
 _LOCAL_CACHES: Final = ("django.core.cache.backends.locmem", "_caches")
 _HUGE: Final = 1_000
 """Members of a collection, those of its members included, from which on it is only told how many they are."""
@@ -67,35 +73,78 @@ def names() -> NameUse:
 
 def roots(code_names: NameUse, objects: Iterable[weakref.ref[Any]] = ()) -> Iterator[Root]:
     """Name the state that functions of the agent name: of its modules, and of `objects` that frameworks keep."""
-    cell_ids = set[int]()
     for module in own_modules():
         for name, value in [*vars(module).items()]:
-            if not name.startswith("__") and name in code_names.either:
+            if name.startswith("__"):
+                continue
+            if name in code_names.either:
                 yield from _of_variable(module, name, value, code_names)
+            elif not is_state(value) and not issubclass(kind_of(value), CODE):  # `app`, which code has by another name
+                yield from _of_library(f"{module.__name__}:{name}", value, code_names)
+    cell_ids = set[int]()
     for fn in code_names.functions:
-        for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=False):
-            root = Root(f"{fn.__module__}:{fn.__qualname__}.{name}", "cell", cell, name)
-            value = root.get()
-            if is_state(value) or type(value) in PLAIN:
-                cell_ids.add(id(cell))
-                yield root
+        yield from _of_function(fn, code_names)
+        yield from _of_closure(fn, cell_ids)
     for each in objects:
-        value = each()
-        if type(value) is FunctionType:
-            yield from _of_closure(each, value, cell_ids)
-        else:
-            yield from _of_instance(each, value, code_names)
+        yield from _of_object(each, code_names, cell_ids)
     yield Root(MEMORY, "value", memory_databases)
     if (module := sys.modules.get(_LOCAL_CACHES[0])) is not None:
         yield Root(DJANGO_CACHE, "table", vars(module), _LOCAL_CACHES[1])
+    if not code_names.either.isdisjoint(_ENVIRONMENT):
+        yield Root(ENVIRONMENT, "value", os.environ)
 
 
-def _of_closure(function: weakref.ref[Any], value: FunctionType, cell_ids: set[int]) -> Iterator[Root]:
+def _of_object(kept: weakref.ref[Any], code_names: NameUse, cell_ids: set[int]) -> Iterator[Root]:
+    """Name the state of an object that a framework keeps, which is held weakly."""
+    value: Any = kept()
+    if type(value) is FunctionType:
+        yield from _of_closure(value, cell_ids, kept)
+    elif type(value) is partial:
+        yield from _of_partial(kept, value)
+    elif is_own_class(kind_of(value)):
+        yield from _of_instance(kept, value, code_names)
+    else:
+        yield from _of_library(kind_of(value).__qualname__, value, code_names, kept)
+
+
+def _of_function(fn: FunctionType, code_names: NameUse) -> Iterator[Root]:
+    """Name what a function has as defaults of its parameters, and as attributes."""
+    label = f"{fn.__module__}:{fn.__qualname__}"
+    for name, value in defaults_of(fn):
+        if is_state(value):
+            yield Root(f"{label}.{name}", "value", value)
+    stored = {name for holder, name in code_facts(fn.__code__).dotted if fn.__globals__.get(holder) is fn}
+    for name in sorted({*vars(fn), *stored}):
+        value = vars(fn).get(name, ABSENT)
+        if (
+            not name.startswith("__")
+            and name in code_names.either
+            and (value is ABSENT or type(value) in PLAIN or is_state(value))
+        ):
+            yield Root(f"{label}.{name}", "table", vars(fn), name)
+
+
+def defaults_of(fn: FunctionType) -> list[tuple[str, Any]]:
+    """Give the parameters of a function that have defaults, each with its own."""
+    positional, defaults = fn.__code__.co_varnames[: fn.__code__.co_argcount], fn.__defaults__ or ()
+    named = zip(positional[len(positional) - len(defaults) :], defaults, strict=False)
+    return [*named, *(fn.__kwdefaults__ or {}).items()]
+
+
+def _of_partial(made: weakref.ref[Any], value: Any) -> Iterator[Root]:
+    """Name what is handed to one of the agent's functions whenever it is called so."""
+    for place, member in (*enumerate(value.args), *value.keywords.items()):
+        if is_state(member):
+            yield Root(HANDED, "weak", made, str(place))
+
+
+def _of_closure(fn: FunctionType, cell_ids: set[int], weakly: weakref.ref[Any] | None = None) -> Iterator[Root]:
     """Name what a function closes over, unless another one was gone through that closes over the same."""
-    for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=False):
-        root = Root(f"{value.__module__}:{value.__qualname__}.{name}", "weak", function, name)
-        member = root.get()
-        if id(cell) not in cell_ids and (is_state(member) or type(member) in PLAIN):
+    for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=False):
+        label = f"{fn.__module__}:{fn.__qualname__}.{name}"
+        root = Root(label, "cell", cell, name) if weakly is None else Root(label, "weak", weakly, name)
+        value = root.get()
+        if id(cell) not in cell_ids and (is_state(value) or type(value) in PLAIN):
             cell_ids.add(id(cell))
             yield root
 
@@ -129,7 +178,7 @@ def _of_class(cls: type, code_names: NameUse) -> Iterator[Root]:
             yield Root(f"{cls.__module__}:{cls.__qualname__}.{name}", "class", cls, name)
 
 
-def _of_library(label: str, value: Any, code_names: NameUse) -> Iterator[Root]:
+def _of_library(label: str, value: Any, code_names: NameUse, weakly: weakref.ref[Any] | None = None) -> Iterator[Root]:
     """Name the attributes of a library's object that the agent's code names, and that can change."""
     for name, member in [*dict_of(value).items()]:
         public = name.removeprefix("_")
@@ -137,7 +186,8 @@ def _of_library(label: str, value: Any, code_names: NameUse) -> Iterator[Root]:
             continue
         plain = type(member) in PLAIN
         if (plain and name in code_names.stored) or is_state(member) or (not plain and name == "state"):
-            yield Root(f"{label}.{public}", "attribute", value, name)
+            kind, holder = ("attribute", value) if weakly is None else ("weak", weakly)
+            yield Root(f"{label}.{public}", kind, holder, name)
 
 
 def functions_behind(value: Any) -> Iterator[FunctionType]:
@@ -196,7 +246,7 @@ def is_state(value: Any) -> bool:
         return True
     if kind is SimpleNamespace or kind.__module__ == "queue" or is_of_whoever_looks(value):
         return True
-    return is_own_class(kind) or _is_changing(kind)
+    return is_own_class(kind) or _is_changing(kind) or reader_of(kind) is not None
 
 
 def is_of_whoever_looks(value: Any) -> bool:
@@ -213,15 +263,23 @@ def prints(value: Any, code_names: frozenset[str]) -> Any:
         return None
     if value is memory_databases:
         return memory_databases.counts()
+    if value is os.environ:
+        return hash(tuple(value._data.items()))  # noqa: SLF001 - its own methods note who reads which variable
     if kind is CACHE:
         return _of_cache(value, code_names)
+    if (reader := reader_of(kind)) is not None and (parts := inner(reader, value)) is not value:
+        return "inner", prints(parts, code_names), prints(dict_of(value), code_names) if is_own_class(kind) else None
     if issubclass(kind, COLLECTIONS) and (many := _many(value)) > _HUGE:
         return many
+    return _of_contents(value, code_names)
+
+
+def _of_contents(value: Any, code_names: frozenset[str]) -> Any:
     try:
         return hash(marshal.dumps(value, 2))
     except ValueError:
         pass
-    if issubclass(kind, CODE):
+    if issubclass(kind_of(value), CODE):
         return id(value)
     looked = Snapshot(few=True, named=code_names)
     top = looked.look(value, "")

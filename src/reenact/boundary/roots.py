@@ -61,6 +61,9 @@ class Root:
 
     def _get_weakly(self) -> Any:
         holder = self.holder()
+        if type(holder) is partial:
+            members = {**{str(at): each for at, each in enumerate(holder.args)}, **holder.keywords}
+            return members.get(self.key, ABSENT)
         if type(holder) is not FunctionType:
             return attribute(holder, self.key)
         cells = dict(zip(holder.__code__.co_freevars, holder.__closure__ or (), strict=False))

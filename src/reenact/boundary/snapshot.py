@@ -12,6 +12,7 @@ import io
 import itertools
 import marshal
 import random
+import sys
 import threading
 import weakref
 from array import array
@@ -47,6 +48,9 @@ _LONGEST: Final = 1_000_000
 PLAIN: Final = frozenset({str, bytes, int, float, bool, complex, type(None), type(...)})
 ATOMS: Final = frozenset({Decimal, Fraction, date, datetime, time, timedelta, timezone, UUID, range})
 """Kinds of values that never change and compare by what they say."""
+_looks = itertools.count()
+_CYCLE_TELLS: Final = sys.version_info < (3, 12)
+"""`itertools.cycle` says where it stands; later Pythons warn at that, or cannot."""
 ITERATORS: Final = frozenset(map(type, (iter([]), iter(()), iter(range(0)), iter(""), iter(b""), reversed([]))))
 _VERBS: Final = (
     "cursor",
@@ -419,8 +423,11 @@ def _walking(value: Any, kind: type) -> Shape | None:
     """Give the contents of what stands somewhere: a variable of a context, an iterator."""
     if kind is ContextVar:
         return Shape("context", [value.get(None)])
+    if kind is itertools.cycle and _CYCLE_TELLS:
+        _, (inner,), (seen, _first) = value.__reduce__()
+        return Shape("cycle", [inner, *seen])
     if kind in _UNTOLD or kind.__module__ == "itertools":
-        return Shape("untold", [object()])
+        return Shape("untold", [next(_looks)])
     return _frame(value) if kind is GeneratorType else None
 
 

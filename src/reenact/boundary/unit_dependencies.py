@@ -251,7 +251,7 @@ class Standing:
         self._code_names = code_names.either
         self._entries.know(code_names)
         if not self._open:
-            self._objects = framework_objects()
+            self._objects = framework_objects(code_names.either)
         places = {(id(root.holder), root.key): at for at, root in enumerate(self._roots)}
         state_roots = [*roots(code_names, self._objects)]
         self._apart = [root for root in state_roots if is_of_whoever_looks(root.get())]

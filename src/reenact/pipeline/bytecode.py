@@ -1,9 +1,10 @@
 """Caches (`.pyc`) of our own modules that only a replaying process imports.
 
-A replaying process runs under PYTHONDONTWRITEBYTECODE: a cache of the program's own module is told from its source by
-seconds and size alone, and would outlive a checkout of `git bisect`. Our modules would then be compiled in every replay
-where the installer compiled nothing, which takes as long as everything else at its start. So the process says at its
-end which caches it missed, and the parent, which is no part of the replay, writes them.
+A replaying process that is not sealed runs under PYTHONDONTWRITEBYTECODE: a cache of the program's own module is told
+from its source by seconds and size alone, and would outlive a checkout of `git bisect`. A sealed one writes its caches
+to the copy, as the recorded one did to the folder, and they go with it. Either way our modules would be compiled in
+every replay where the installer compiled nothing, which takes as long as everything else at its start. So the process
+says at its end which caches it missed, and the parent, which is no part of the replay, writes them.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ import os
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
+from importlib.machinery import SourceFileLoader
 from importlib.util import cache_from_source
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 UNCACHED: Final = "uncached"
 """What an entry of the ledger that gives them is called."""
@@ -33,6 +35,22 @@ def missing_caches() -> list[str]:
     modules = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] == _PACKAGE.name]
     specs = [spec for module in modules if (spec := getattr(module, "__spec__", None)) is not None]
     return [spec.origin for spec in specs if spec.origin and spec.cached and not _is_newer(spec.cached, spec.origin)]
+
+
+def leave_uncached() -> list[str]:
+    """Have no cache of ours be written in this process from now on; gives the list that fills with their sources."""
+    sources: list[str] = []
+    loader: Any = SourceFileLoader
+    original = loader._cache_bytecode  # noqa: SLF001 - importlib's door for it
+
+    def _cache_bytecode(self: Any, source_path: str, bytecode_path: str, data: bytes) -> None:
+        if is_in_package(source_path):
+            sources.append(source_path)
+        else:
+            original(self, source_path, bytecode_path, data)
+
+    loader._cache_bytecode = _cache_bytecode  # noqa: SLF001 - as above
+    return sources
 
 
 def _is_newer(cache: str, source: str) -> bool:

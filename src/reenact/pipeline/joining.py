@@ -15,7 +15,7 @@ from opentelemetry.trace import Link, SpanContext, TraceFlags
 from reenact.boundary import children, lanes, side_effects
 from reenact.find.altering import Altered, Branch
 from reenact.pipeline import keyring, recording
-from reenact.pipeline.bytecode import UNCACHED, missing_caches
+from reenact.pipeline.bytecode import UNCACHED, leave_uncached, missing_caches
 from reenact.pipeline.recording import Recording, Setup
 from reenact.pipeline.replay_plan import Plan
 from reenact.record import standard_input
@@ -223,7 +223,10 @@ def _prepare_end(joined: InProcess, ledger: Ledger, *, sealed: bool) -> None:
         native_libraries.hear(lambda name: ledger.note("unwatched", what=f"native code of {name}"))
         atexit.register(_note_rings, ledger)
     if sys.dont_write_bytecode:
-        atexit.register(_note_missing_caches, ledger)
+        atexit.register(lambda: _note_missing_caches(ledger, missing_caches()))
+    elif sealed:
+        sources = leave_uncached()
+        atexit.register(lambda: _note_missing_caches(ledger, sources))
 
 
 def _end_where_it_stands_still(entry: str) -> None:
@@ -246,10 +249,10 @@ def _note_rings(ledger: Ledger) -> None:
         ledger.note("unwatched", what=f"{NATIVE_CODE}io_uring")
 
 
-def _note_missing_caches(ledger: Ledger) -> None:
+def _note_missing_caches(ledger: Ledger, sources: Sequence[str]) -> None:
     """Have the parent write the caches that this process may not write."""
     with suppress(Exception):  # the program is over, and only the next one's speed is at stake
-        if sources := missing_caches():
+        if sources:
             ledger.note(UNCACHED, sources=sources)
 
 

@@ -407,7 +407,7 @@ def _started(argv: Sequence[str], cwd: Path, environ: Mapping[str, str], world: 
     )
     while left:
         with sealed(argv, cwd, world.store, world.scratch, left, openings) as copy:
-            code = start(copy.words, cwd, keyring.without_ours(environ))
+            code = start(copy.words, cwd, _caching(keyring.without_ours(environ)))
             copy.take_out(world.store)
             refused = copy.refused()
             world.refusals |= copy.why
@@ -423,6 +423,13 @@ def _started(argv: Sequence[str], cwd: Path, environ: Mapping[str, str], world: 
             left = copy.left
     keyring.leave(world.ring, world.scratch)
     return start(argv, cwd, environ)
+
+
+def _caching(environ: Mapping[str, str]) -> Mapping[str, str]:
+    """Let Python write its caches, which land in the copy: the program may list them, as the recorded one might."""
+    if "PYTHONDONTWRITEBYTECODE" in os.environ:
+        return environ
+    return {name: value for name, value in environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def _look_through(copy: Sealed, cwd: Path, world: _World) -> None:
