@@ -13,7 +13,7 @@ import pytest
 
 import reenact
 from held import Held
-from reenact.boundary import reads, unit_dependencies
+from reenact.boundary import inbound, reads, unit_dependencies
 from reenact.graph.history import NONE, history
 from reenact.graph.verdict import judge
 from reenact.values.run import Grade, Run
@@ -186,3 +186,17 @@ def test_a_change_between_an_answer_and_the_next_request_is_of_who_answered() ->
     told_of_first = standing.end(first)
     assert told_of_first["goes_on"] is True
     assert standing.end(second)["units"] == ["run 1"]
+
+
+def test_a_unit_that_ends_as_the_recording_does_says_on_what_it_stands() -> None:
+    stop = inbound.watch()
+    try:
+        first = inbound.Inbound(str, dict)
+        HISTORY["of"] = ["first"]
+        first.end(dict)
+        second = inbound.Inbound(str, dict)
+    finally:
+        stop()
+    second.end(dict)
+    assert second.stands_on["without_run"] == 1
+    assert inbound.Inbound(str, dict).stands_on == {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from reenact.boundary import door, inbound_clients, lanes, memory_databases, place
 from reenact.boundary.lanes import Lane
@@ -31,6 +31,9 @@ End = Callable[[Answered, BaseException | None], None]
 
 Open = Callable[["Inbound"], tuple[Place, End] | None]
 """Begins the run of a unit: gives the place of its root and what ends it; None where that failed."""
+
+
+_UNSEEN: Final[Mapping[str, Any]] = {"unseen": "state that could not be looked at"}
 
 
 class _Stand:
@@ -77,14 +80,14 @@ class _Stand:
 
     def end(self, number: int, entry: object, others: Callable[[], Iterable[object]] | None) -> Mapping[str, Any]:
         try:
-            if self.by is None or not number:
+            if not number:
                 return {}
-            return self.by.end(number, entry, others)
+            return self.by.end(number, entry, others) if self.by is not None else _UNSEEN
         except Exception:
             from reenact.boundary.forgiving import forgive
 
             forgive("inbound.stand")
-            return {"unseen": "state that could not be looked at"}
+            return _UNSEEN
 
 
 _stand = _Stand()
@@ -118,7 +121,7 @@ def watch() -> Callable[[], None]:
     memory_databases.listen()
 
     def stop() -> None:
-        _stand.wanted, _stand.by = False, None
+        _stand.wanted = False  # a unit that is under way as the process ends is still to say on what it stands
 
     return stop
 
