@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import platform
 import sqlite3
 import time
@@ -12,6 +13,9 @@ import pytest
 
 import reenact
 from held import Held
+from reenact.graph.history import NOTHING
+from reenact.graph.verdict import judge
+from reenact.values.run import Grade
 
 SQL = """
 create table t(w, r integer default (random()), at text default current_timestamp);
@@ -87,3 +91,14 @@ def test_its_functions_are_its_own_again(tmp_path: Path) -> None:
     before = sqlite3.connect
     Held(tmp_path).record(drawn)
     assert sqlite3.connect is before
+
+
+def test_no_seed_of_a_connection_looks_like_a_secret(tmp_path: Path) -> None:
+    def many() -> int:
+        for _ in range(1000):
+            with contextlib.closing(sqlite3.connect(":memory:")) as database:
+                database.execute("select random()").fetchone()
+        return add(1, 2)
+
+    (run,) = Held(tmp_path).record(many).runs
+    assert judge(run, NOTHING).grade is Grade.EXACT

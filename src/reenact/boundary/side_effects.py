@@ -35,6 +35,7 @@ _PASSING_ON: Final = (
     "boundary/lanes.py",
     "boundary/touches.py",
     "boundary/wrapping.py",
+    "integrations/duckdb_connections.py",
     "integrations/native_addresses.py",
     "integrations/native_clients.py",
     "integrations/pools.py",

@@ -23,8 +23,8 @@ def _seed(connection: Any) -> None:
     if not tape.is_on():
         return
     try:
-        seed = tape.draw(_SEED, lambda: SystemRandom().getrandbits(53))
-        connection.execute("select setseed(?)", [seed / (1 << 52) - 1]).fetchall()  # which takes -1 to 1
+        seed = tape.draw(_SEED, lambda: SystemRandom().getrandbits(24))
+        connection.execute("select setseed(?)", [seed / (1 << 23) - 1]).fetchall()  # which takes -1 to 1
     except Exception:
         forgive("duckdb_connections.seed")
 

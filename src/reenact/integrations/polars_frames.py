@@ -52,9 +52,9 @@ def _seeded_each(original: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(original)
     def drawn(*args: Any, **kwargs: Any) -> Any:
-        given = dict(zip(names, args, strict=False)) | kwargs
-        if given.get("seed") is None and not _seeded and tape.is_on():
-            kwargs["seed"] = tape.draw(_SEED, lambda: SystemRandom().getrandbits(53))
+        is_given = "seed" in names[: len(args)] or kwargs.get("seed") is not None
+        if not is_given and not _seeded and tape.is_on():
+            kwargs["seed"] = tape.draw(_SEED, lambda: SystemRandom().getrandbits(24))
         return original(*args, **kwargs)
 
     return drawn

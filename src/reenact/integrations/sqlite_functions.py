@@ -37,7 +37,7 @@ class _Chance:
 
     def _next(self) -> Random:
         if self._generator is None:
-            self._generator = Random(tape.draw(_SEED, lambda: SystemRandom().getrandbits(53)))  # noqa: S311 - SQLite's is none for secrets either
+            self._generator = Random(tape.draw(_SEED, lambda: SystemRandom().getrandbits(24)))  # noqa: S311 - SQLite's is none for secrets either
         return self._generator
 
     def random(self) -> int:
