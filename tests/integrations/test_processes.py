@@ -158,6 +158,49 @@ def same(desk: Desk, live: str, times: int) -> None:
         assert (told["misses"], told["unconsumed"], told["released_out_of_order"]) == ([], [], [])
 
 
+DEAF = """
+import multiprocessing, signal, threading, time
+import reenact
+
+@reenact.tool
+def said(text):
+    return text
+
+def work(ready, never):
+    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # the other thread gets it
+    said("begun")
+    ready.release()
+    never.acquire()
+
+def main(method, how):
+    context = multiprocessing.get_context(method)
+    ready, never = context.Semaphore(0), context.Semaphore(0)
+    process = context.Process(target=work, args=(ready, never))
+    process.start()
+    ready.acquire()
+    time.sleep(0.2)
+    process.terminate()
+    if how == "looks":
+        while process.is_alive():
+            time.sleep(0.01)
+    process.join(None if how == "waits" else 60)
+    print(process.exitcode)
+
+if __name__ == "__main__":
+    import sys
+    main(*sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("how", ["waits", "waits a minute", "looks"])
+@pytest.mark.parametrize("method", ["fork", "forkserver"])
+def test_a_worker_that_a_signal_does_not_wake_up_ends_all_the_same(desk: Desk, method: str, how: str) -> None:
+    desk.write("agent.py", DEAF)
+    done = desk.reenact("run", "--", sys.executable, "agent.py", method, how)
+    assert (done.returncode, done.stdout.strip()) == (0, str(-signal.SIGTERM)), done.stderr
+
+
 METHODS = [
     pytest.param("fork", id="fork"),
     pytest.param("spawn few", id="spawn, no pools"),  # each of its processes imports everything anew

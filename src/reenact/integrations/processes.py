@@ -7,6 +7,7 @@ host of the process (`boundary.children`) takes it in there. Other programs are 
 from __future__ import annotations
 
 import _thread
+import math
 import os
 import re
 import signal
@@ -16,7 +17,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial, wraps
 from pathlib import Path
 from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
@@ -43,6 +44,10 @@ _WORKERS = {("multiprocessing.pool", "worker"), ("concurrent.futures.process", "
 
 _CLOSED_WITHIN_S: Final = 10.0
 """So long the recording of a terminated worker may take to be closed."""
+_POKE: Final = signal.SIGURG
+"""Interrupts a system call of a worker that hears it, and does nothing to any other process (signal(7))."""
+_POKED_EVERY_S: Final = 0.05
+_send: Final = os.kill
 _leaving: list[int] = []
 """This process, from when on it ends by itself."""
 _children: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
@@ -433,8 +438,14 @@ def _close_at_sigterm(host: Host) -> None:
             os.kill(os.getpid(), number)
 
         signal.signal(signal.SIGTERM, close)
+        if signal.getsignal(_POKE) is signal.SIG_DFL:
+            signal.signal(_POKE, _wake_up)
     except Exception:  # on another thread than the first
         forgive("processes.sigterm")
+
+
+def _wake_up(_number: int, _frame: FrameType | None) -> None:
+    """Do nothing: a handler that was due runs beside this one."""
 
 
 def _end_late() -> None:
@@ -448,9 +459,38 @@ def _poll(original: Callable[..., int | None]) -> Callable[..., int | None]:
         code = original(self, *args, **kwargs)
         if code is not None:
             _left(self, code)
+        elif _SENT in vars(self):
+            _poke(self.pid)
         return code
 
     return poll
+
+
+def _wait(original: Callable[..., int | None]) -> Callable[..., int | None]:
+    """Wake a child up again and again that was sent a signal, until it has ended.
+
+    Our handler of SIGTERM is Python's, and runs on the child's main thread. A signal that comes just before that thread
+    goes into a system call, or to another thread, does not end the call (signal(7)): the handler would never run.
+    """
+
+    @wraps(original)
+    def wait(self: Any, timeout: float | None = None) -> int | None:
+        if _SENT not in vars(self):
+            return original(self, timeout)
+        left = math.inf if timeout is None else timeout
+        while True:
+            code = original(self, min(left, _POKED_EVERY_S))
+            code = self.poll() if code is None else code  # a grandchild may hold what `wait` looks at
+            left -= _POKED_EVERY_S
+            if code is not None or left <= 0:
+                return code
+
+    return wait
+
+
+def _poke(pid: int) -> None:
+    with suppress(OSError):
+        _send(pid, _POKE)
 
 
 def _exit(original: Callable[[int], Any]) -> Callable[[int], Any]:
@@ -528,6 +568,8 @@ def _install_spawning(patches: PatchSet, module: Any) -> None:
 
 def _install_popen(patches: PatchSet, module: Any) -> None:
     patches.replace(module.Popen, "poll", _poll)
+    if "wait" in vars(module.Popen):
+        patches.replace(module.Popen, "wait", _wait)
 
 
 def _install_executor(patches: PatchSet, module: Any) -> None:
