@@ -23,7 +23,7 @@ class Place:
         for each in ("server.py", "client.py", "asked.py", "agent.py"):
             shutil.copy(PROGRAMS / each, folder / each)
         shutil.copy(PROGRAMS / "asked.py", folder / "served.py")
-        self.effects = folder / "effects.txt"
+        self.effects = folder.with_name(f"{folder.name}-effects.txt")  # what others write in the folder is `partial`
         taken = ("REENACT_", "OTEL_", "PYTHON")
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(taken)}
         self.environ = {**inherited, "EFFECTS": str(self.effects)}
@@ -43,8 +43,9 @@ class Place:
 
     def without_server(self) -> None:
         """Take the server's files away, and what it did."""
-        for each in ("server.py", "served.py", "effects.txt"):
-            (self.folder / each).unlink(missing_ok=True)
+        for each in ("server.py", "served.py"):
+            (self.folder / each).unlink()
+        self.effects.unlink(missing_ok=True)
 
     @contextmanager
     def serving(self, *words: str) -> Iterator[str]:

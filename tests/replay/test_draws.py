@@ -219,10 +219,11 @@ def test_units_that_begin_on_one_lane_are_told_apart() -> None:
 def test_a_unit_that_came_in_has_what_its_process_drew_before() -> None:
     made = Made()
     made.tool("x", lane="unit", more=before(drawn(1)))
-    told = compact([[OTHER.key, [7]]])
+    told = compact([[OTHER.key, [7, 8]]])
     facts = {"openinference.span.kind": "AGENT", "reenact.lane": "unit", "reenact.draws.process": told}
     replay = Replay(run_of(made, **facts))
     assert replay.take(Lane("main"), site=OTHER) == 7
+    assert replay.take(Lane("main/lifespan#0"), site=OTHER) == 8
     assert replay.take(Lane("unit")) == 1
 
 

@@ -7,6 +7,7 @@ clock.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any, Final
 
 from reenact.boundary import flows, lanes, pauses, tape
@@ -53,15 +54,21 @@ def before(lane: Lane) -> dict[str, Any]:
 def of_process() -> dict[str, Any]:
     """Tell what the program drew before any call, as where its modules were imported, for a unit that came in.
 
-    A unit is replayed without the others of its process, which draws these again: so each unit has them.
+    A unit is replayed without the others of its process, which draws these again: so each unit has them. What tasks and
+    threads of the process drew meanwhile, as an application's lifespan does, is told with it: their lanes have other
+    names where the application is made without its server.
     """
+    lanes_of_process: dict[int, Lane] = {}
     lane: Lane | None = lanes.main()
-    pages: list[Json] = []
     while lane is not None:
-        page = (lane.drawn or {}).get(_NOT_A_CALL, {})
-        sites = [[site.key, [_value(site, value) for value in values[:_KEPT]]] for site, values in tuple(page.items())]
-        pages[:0] = sites[:_KEPT]
+        drew = dict(islice(lane.reel.drew.items(), _KEPT))
+        lanes_of_process = {id(lane): lane, **drew, **lanes_of_process}
         lane = lane.earlier
+    pages: list[Json] = []
+    for each in lanes_of_process.values():
+        page = (each.drawn or {}).get(_NOT_A_CALL, {})
+        sites = [[site.key, [_value(site, value) for value in values[:_KEPT]]] for site, values in tuple(page.items())]
+        pages += sites[:_KEPT]
     return {PROCESS: compact(pages)} if pages else {}
 
 

@@ -130,7 +130,18 @@ class Scope:
     def next(self, where: Where, key: str, units: Mapping[str, int]) -> Json | object:
         """Take the next recorded draw of a site."""
         at = self._segment(where, units)
-        values = self._segments[where][at].get(key) if where in self._segments else None
+        return self._taken(self._segments[where][at].get(key) if where in self._segments else None)
+
+    def next_of_any_lane(self, key: str) -> Json | object:
+        """Take the next recorded draw of a site outside every call, whichever lane drew."""
+        for (_, call), pages in self._segments.items():
+            for _, page in sorted(pages.items()) if not call else ():
+                if (draw := self._taken(page.get(key))) is not _NOTHING:
+                    return draw
+        return _NOTHING
+
+    @staticmethod
+    def _taken(values: deque[Json] | None) -> Json | object:
         if not values:
             return _NOTHING
         try:
@@ -314,6 +325,18 @@ class Draws:
         reel.recorded = self, scope
         return scope
 
+    def _next(self, scope: Scope, lane: Lane, here: Place | None, key: str) -> Json | object:
+        call = here.recorded if here is not None and isinstance(here.recorded, str) else None
+        draw = scope.next(scope.where(lane.path, call), key, lane.reel.units)
+        if draw is _NOTHING and call is None and self._is_around_the_delivered(scope):
+            return scope.next_of_any_lane(key)
+        return draw
+
+    def _is_around_the_delivered(self, scope: Scope) -> bool:
+        """Tell whether it is of the process whose unit is delivered: without its server, its lanes have other names."""
+        delivered = self._delivered.root if self._delivered is not None else None
+        return delivered is not None and delivered.lane == LANE and scope is self._own.get(process_of(delivered))
+
     def _from_the_selected(self, reel: Reel) -> list[Scope]:
         """List the units of work on a lane from the one on that is replayed: a block begins with it."""
         units = self._units.get((self.process(), reel.path if reel.unit else "main"), [])
@@ -342,8 +365,7 @@ class Draws:
         scope = self._scope(lane.reel)
         why = "draw not recorded"
         if scope is not None:
-            call = here.recorded if here is not None and isinstance(here.recorded, str) else None
-            draw = scope.next(scope.where(lane.path, call), site.key, lane.reel.units)
+            draw = self._next(scope, lane, here, site.key)
             if draw is not _NOTHING:
                 try:
                     value = site.source.read(draw)  # type: ignore[arg-type]  # a site's source reads what it wrote
