@@ -119,5 +119,5 @@ def read(group: str) -> dict[str, Program]:
     return found
 
 
-PAIRS = read("answers") | read("people") | read("flows") | read("near") | read("services")
+PAIRS = read("answers") | read("people") | read("flows") | read("near") | read("tools") | read("services")
 CALM = read("calm")

@@ -16,6 +16,7 @@ from reenact.boundary.state import reach_of, reached
 from reenact.contracts.doorman import Passage
 from reenact.errors import ReplayStopped
 from reenact.values.discovered_tools import RecordedText
+from reenact.values.tool_files import FILES
 
 
 class Aftermath:
@@ -37,6 +38,7 @@ class Aftermath:
         Gives what the call returned where that is an object of the state, else None.
         """
         self.piece(sys.maxsize)
+        self._change_files()
         change = self._passage.aftermath
         if change is None:
             return None
@@ -52,3 +54,18 @@ class Aftermath:
             forgive("Aftermath.end")
             self._passage.unrestored(f"{type(error).__name__}: {error}")
         return None
+
+    def _change_files(self) -> None:
+        """Do to files what the recorded call did."""
+        entries = self._passage.recorded(FILES)
+        if not entries:
+            return
+        from reenact.boundary.answered_files import NotPutBack, put_back
+
+        try:
+            put_back(entries)
+        except NotPutBack as why:
+            self._passage.unrestored(str(why))
+        except Exception as error:
+            forgive("Aftermath.files")
+            self._passage.unrestored(f"{type(error).__name__}: {error}")

@@ -41,6 +41,8 @@ class Entries:
     def __init__(self) -> None:
         self._reach_by_entry: dict[FunctionType, Reach | None] = {}
         self._beside: dict[FunctionType, Reach | None] = {}
+        self.compute_names = False
+        """A function of the agent's reads what nothing spells."""
         self._functions: list[FunctionType] = []
         self._values_by_name: dict[str, list[Any]] = {}
         """By name: what variables of the agent's modules and attributes of its classes stand for."""
@@ -50,6 +52,7 @@ class Entries:
         self._reach_by_entry.clear()
         self._beside.clear()
         self._functions = code_names.functions
+        self.compute_names = any(_used(fn) is None for fn in code_names.functions)
         self._values_by_name = {}
         for module in own_modules():
             for name, value in [*vars(module).items()]:

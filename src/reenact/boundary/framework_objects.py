@@ -16,6 +16,7 @@ from functools import partial
 from types import FunctionType
 from typing import Any, Final, cast
 
+from reenact.boundary.library_state import is_store
 from reenact.boundary.own_code import is_own_class, is_own_function, own_modules
 from reenact.boundary.roots import COLLECTIONS, attribute, dict_of, kind_of, slots_of
 
@@ -31,7 +32,7 @@ _NO_PART: Final = (Enum, BaseException, type)
 
 
 def framework_objects(names: frozenset[str]) -> list[weakref.ref[Any]]:
-    """Find instances of the agent's classes, functions that close over variables, calls with arguments, applications.
+    """Find instances of the agent's classes, functions that close over variables, partials, applications and stores.
 
     Passed over is what a variable leads to that is among the `names` that the agent's code uses.
     """
@@ -47,6 +48,8 @@ def framework_objects(names: frozenset[str]) -> list[weakref.ref[Any]]:
         kind for kind in kinds if any(f"{each.__module__}.{each.__name__}" in _APPS for each in kind.__mro__)
     }
     objects += [each for each in everything if type(each) in applications and id(each) not in reached_ids]
+    stores = {kind for kind in kinds if is_store(kind)}
+    objects += [each for each in everything if type(each) in stores]
     counts = Counter(map(_group, objects))
     return [*_references(each for each in objects if counts[_group(each)] <= _MOST)]
 

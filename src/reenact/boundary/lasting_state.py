@@ -25,7 +25,7 @@ from typing import Any, Final, cast
 
 from reenact.boundary import memory_databases
 from reenact.boundary.code_facts import code_facts
-from reenact.boundary.library_state import inner, reader_of
+from reenact.boundary.library_state import inner, is_store, reader_of
 from reenact.boundary.own_code import is_own_class, is_own_function, own_modules
 from reenact.boundary.roots import ABSENT, CACHE, CODE, COLLECTIONS, Root, attribute, dict_of, kind_of, slots_of
 from reenact.boundary.snapshot import ITERATORS, Snapshot
@@ -34,7 +34,8 @@ MEMORY: Final = "a database in memory"
 DJANGO_CACHE: Final = "a cache of Django's in memory"
 ENVIRONMENT: Final = "the environment"
 HANDED: Final = "an argument that a partial keeps"
-ALWAYS_READ: Final = frozenset({MEMORY, DJANGO_CACHE, ENVIRONMENT, HANDED})
+STORE: Final = "what a library keeps in memory"
+ALWAYS_READ: Final = frozenset({MEMORY, DJANGO_CACHE, ENVIRONMENT, HANDED, STORE})
 """State that counts as read whatever the agent's code names."""
 _ENVIRONMENT: Final = frozenset({"environ", "getenv", "putenv"})
 """Names of code that has to do with it."""
@@ -77,7 +78,7 @@ def roots(code_names: NameUse, objects: Iterable[weakref.ref[Any]] = ()) -> Iter
         for name, value in [*vars(module).items()]:
             if name.startswith("__"):
                 continue
-            if name in code_names.either:
+            if name in code_names.either or issubclass(kind_of(value), type):  # of a class only annotations may tell
                 yield from _of_variable(module, name, value, code_names)
             elif not is_state(value) and not issubclass(kind_of(value), CODE):  # `app`, which code has by another name
                 yield from _of_library(f"{module.__name__}:{name}", value, code_names)
@@ -101,6 +102,8 @@ def _of_object(kept: weakref.ref[Any], code_names: NameUse, cell_ids: set[int]) 
         yield from _of_closure(value, cell_ids, kept)
     elif type(value) is partial:
         yield from _of_partial(kept, value)
+    elif is_store(kind_of(value)):
+        yield Root(STORE, "weak", kept)
     elif is_own_class(kind_of(value)):
         yield from _of_instance(kept, value, code_names)
     else:
@@ -163,7 +166,7 @@ def _of_variable(module: ModuleType, name: str, value: Any, code_names: NameUse)
     if issubclass(kind_of(value), type):
         if is_own_class(value):
             yield from _of_class(value, code_names)
-    elif is_state(value) or (name in code_names.stored and type(value) in PLAIN):
+    elif is_state(value) or (name in code_names.stored and (type(value) in PLAIN or type(value) is FunctionType)):
         yield Root(label, "table", vars(module), name)
     elif not issubclass(kind_of(value), CODE):
         yield from _of_library(label, value, code_names)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import itertools
 import random
+import threading
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from reenact.values import alarms
 
@@ -26,6 +27,36 @@ def _itself(value: Any) -> Any:
     return value
 
 
+def _checkpoints(saver: Any) -> Any:
+    """Count the checkpoints of each thread and what is written for them (LangGraph)."""
+    storage: dict[str, dict[str, dict[str, Any]]] = saver.storage
+    threads = [(name, space, len(kept)) for name, spaces in storage.items() for space, kept in spaces.items()]
+    return threads, len(saver.writes)
+
+
+def _entries(name: str) -> Callable[[Any], Any]:
+    """Make what tells the entries of a store, which stand in its attribute of a name, apart."""
+
+    def read(value: Any) -> Any:
+        table = cast("dict[Any, Any]", vars(value)[name])
+        return [(str(key), repr(kept)) for key, kept in itertools.islice(table.items(), _MOST)], len(table)
+
+    return read
+
+
+_STORES: Final[dict[str, Callable[[Any], Any]]] = {
+    "langgraph.checkpoint.memory.InMemorySaver": _checkpoints,
+    "langgraph.store.memory.InMemoryStore": _entries("_data"),
+    "langchain_core.chat_history.InMemoryChatMessageHistory": lambda value: len(value.messages),
+    "langchain_core.caches.InMemoryCache": _entries("_cache"),
+    "langchain_core.stores.InMemoryBaseStore": lambda value: len(value.store),
+    "cachelib.simple.SimpleCache": _entries("_cache"),
+    "limits.storage.memory.MemoryStorage": _entries("storage"),
+    "limits.aio.storage.memory.MemoryStorage": _entries("storage"),
+    "litestar.stores.memory.MemoryStore": _entries("_store"),
+    "aiocache.backends.memory.SimpleMemoryBackend": _entries("_cache"),
+}
+"""Likewise of stores and caches in memory, which keep for a program what it gave a library, by any name or none."""
 _KINDS: Final[dict[str, Callable[[Any], Any]]] = {
     "random.Random": random.Random.getstate,
     "numpy.random._generator.Generator": lambda value: repr(value.bit_generator.state),
@@ -34,6 +65,8 @@ _KINDS: Final[dict[str, Callable[[Any], Any]]] = {
     "_io.BytesIO": _itself,
     "xml.etree.ElementTree.Element": _of_element,
     "networkx.classes.graph.Graph": lambda value: (dict(value._adj), dict(value._node)),  # noqa: SLF001 - no code of the agent's runs so
+    "threading.Event": threading.Event.is_set,
+    "asyncio.locks.Event": lambda value: value.is_set(),
     "asyncio.queues.Queue": lambda value: [*value._queue],  # noqa: SLF001 - as above
     "numpy.ndarray": _itself,
     "pandas.core.frame.DataFrame": _itself,
@@ -49,10 +82,21 @@ _WITHOUT: Final = frozenset({"random.SystemRandom"})
 @lru_cache(maxsize=4096)
 def reader_of(kind: type) -> Callable[[Any], Any] | None:
     """Give what reads the inner state of objects of a class; None where its objects are looked at as ever."""
-    names = [f"{base.__module__}.{base.__qualname__}" for base in kind.__mro__]
+    names = _names(kind)
     if not _WITHOUT.isdisjoint(names):
         return None
-    return next((_KINDS[name] for name in names if name in _KINDS), None)
+    readers = _KINDS | _STORES
+    return next((readers[name] for name in names if name in readers), None)
+
+
+@lru_cache(maxsize=4096)
+def is_store(kind: type) -> bool:
+    """Tell a class of stores and caches in memory."""
+    return not _STORES.keys().isdisjoint(_names(kind))
+
+
+def _names(kind: type) -> list[str]:
+    return [f"{base.__module__}.{base.__qualname__}" for base in kind.__mro__]
 
 
 def inner(reader: Callable[[Any], Any], value: Any) -> Any:

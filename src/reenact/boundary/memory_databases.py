@@ -23,12 +23,15 @@ _ALONE: Final = 2
 """References to what is held here alone: the list's own, and that of whoever counts."""
 _asked = threading.local()
 _hooked: Final[list[bool]] = []
+_unheard: Final[list[bool]] = []
+"""Filled where connections may be open that are not held here."""
 
 
 def listen() -> None:
     """Hear of connections from here on; an audit hook is for good."""
     if not _hooked:
         _hooked.append(True)
+        _unheard.extend([True] if "sqlite3" in sys.modules else [])
         audit.hear(_EVENTS, _hook)
 
 
@@ -48,11 +51,17 @@ def counts() -> dict[int, int]:
     return totals
 
 
+def is_in_a_file(connection: Any) -> bool:
+    """Tell that a connection is to a database in a file; not where that is not known."""
+    return bool(_hooked) and not _unheard and not any(each is connection for each in _open)
+
+
 def _let_go() -> None:
     """Let go of connections that nobody else holds, and of the oldest of too many."""
     for at in reversed(range(len(_open))):
         if sys.getrefcount(_open[at]) <= _ALONE:
             del _open[at]
+    _unheard.extend([True] if len(_open) > _MOST else [])
     del _open[:-_MOST]
 
 

@@ -8,7 +8,6 @@ loaded: a program may end without a word.
 from __future__ import annotations
 
 import sys
-import sysconfig
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from reenact.boundary import audit
+from reenact.boundary.installed import PACKAGES, PYTHON
 
 _KNOWN_AS: Final = {"_cffi_backend": "cffi", "_duckdb": "duckdb"}
 """Module to the name by which it is known."""
@@ -31,8 +31,6 @@ _COMPUTES: Final = frozenset(_NAMES.split())
 """Whose native code opens no file and no socket by itself, or is cut where it reaches others (`integrations`)."""
 _MYPYC: Final = "__mypyc"
 """Ends the name of Python code that was compiled: it raises the events of Python's own."""
-_STANDARD: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
-_INSTALLED: Final = tuple({sysconfig.get_path(name) for name in ("purelib", "platlib")})
 _IMPORT: Final = "import"
 """The audit event of a module that is imported, with its file where that is native code."""
 
@@ -71,7 +69,7 @@ def _name(module: str, file: str | None) -> str:
     top = module.partition(".")[0]
     if file is None:
         return top if top in _BY_NAME else ""
-    is_standard = file.startswith(_STANDARD) and not file.startswith(_INSTALLED)
+    is_standard = file.startswith(PYTHON) and not file.startswith(PACKAGES)
     if is_standard or module.endswith(_MYPYC) or not _COMPUTES.isdisjoint({top, ".".join(module.split(".")[:2])}):
         return ""
     return _KNOWN_AS.get(top, top)

@@ -7,7 +7,6 @@ holds it. Nothing is imported.
 from __future__ import annotations
 
 import sys
-import sysconfig
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from reenact.boundary.installed import CODE
 from reenact.values.json import Json, compact
 
 _INNER = ("app", "application", "wsgi_app", "asgi_app", "__wrapped__")
@@ -125,7 +125,7 @@ def _search(app: Any) -> Origin | None:
 
 
 def _is_library(module: ModuleType) -> bool:
-    return str(getattr(module, "__file__", None) or "").startswith(_LIBRARIES)
+    return str(getattr(module, "__file__", None) or "").startswith(CODE)
 
 
 def _attribute(name: str) -> Any:
@@ -137,14 +137,8 @@ def _attribute(name: str) -> Any:
     return member
 
 
-_LIBRARIES = tuple(
-    {f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    | {f"{Path(__file__).parents[1]}/"}
-)
-
-
 def search_path() -> list[str]:
     """List where modules of the agent's own are searched for: `sys.path` less the folders of Python and of ours."""
     here = Path.cwd()
     folders = [f"{here / each}" for each in sys.path]
-    return [each for each in folders if not f"{each}/".startswith(_LIBRARIES) and not each.endswith(".zip")]
+    return [each for each in folders if not f"{each}/".startswith(CODE) and not each.endswith(".zip")]

@@ -12,17 +12,12 @@ import sys
 import sysconfig
 import weakref
 from functools import lru_cache
-from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from reenact.boundary.installed import CODE, OURS, PACKAGES
 from reenact.boundary.touches import is_code
 
-_FOLDERS = ("stdlib", "platstdlib", "purelib", "platlib")
-_INSTALLED = (str(Path(sysconfig.get_path(each))) for each in _FOLDERS)
-_LIBRARIES = tuple(f"{folder}{os.sep}" for folder in {*_INSTALLED, str(Path(__file__).parents[1])})
-_OURS = f"{Path(__file__).parents[1]}{os.sep}"
-_PACKAGES = tuple({f"{Path(sysconfig.get_path(each))}{os.sep}" for each in ("purelib", "platlib")})
 _SCRIPTS = f"{sysconfig.get_path('scripts')}{os.sep}"
 
 
@@ -40,7 +35,7 @@ _started: list[tuple[weakref.ref[ModuleType], frozenset[str]]] = []
 
 def is_of_package(path: str) -> bool:
     """Tell whether code of this file is an installed package's, or ours."""
-    return path.startswith((*_PACKAGES, _OURS))
+    return path.startswith((*PACKAGES, OURS))
 
 
 def _started_from(main: ModuleType | None) -> frozenset[str]:
@@ -127,11 +122,11 @@ def own_line() -> str:
     typed_in = package = ""
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith((*_LIBRARIES, "<")):
+        if not name.startswith((*CODE, "<")):
             return f"{name}:{frame.f_lineno}"
         if not typed_in and name in {"<string>", "<stdin>"}:
             typed_in = f"{name}:{frame.f_lineno}"
-        if not package and name.startswith(_PACKAGES) and not name.startswith(_OURS):
+        if not package and name.startswith(PACKAGES) and not name.startswith(OURS):
             package = f"{name}:{frame.f_lineno}"
         frame = frame.f_back
     return typed_in or package

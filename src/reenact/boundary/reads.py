@@ -2,6 +2,8 @@
 
 Not read is what a name stands for where it is only the target of an assignment (`n += 1`, `counts[k] = v`) or of a
 statement that calls a method which gives nothing (`log.append(x)`). Where a source cannot be had, all is read.
+
+A class is shown where it stands as a value, as in `render(site=Site)`: who is given it may read what nobody names.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Final
 
 from reenact.boundary.own_code import own_modules
@@ -22,7 +24,21 @@ _LONGEST: Final = 2_000_000
 
 def is_read_back(name: str) -> bool:
     """Tell whether a function or method of the agent's modules reads a variable or attribute of this name."""
-    return any(name in _reads(str(vars(module).get("__file__") or "")) for module in own_modules())
+    return any(name in _reads(_path(module)) for module in own_modules())
+
+
+def is_shown(names: frozenset[str]) -> bool:
+    """Tell whether a function or method of the agent's modules gives a class of these names to anybody, as a value."""
+    return any(not names.isdisjoint(_shown(_path(module))[1]) for module in own_modules())
+
+
+def is_shown_at_start(names: frozenset[str]) -> bool:
+    """Tell whether a module of the agent's does so when it is imported."""
+    return any(not names.isdisjoint(_shown(_path(module))[0]) for module in own_modules())
+
+
+def _path(module: ModuleType) -> str:
+    return str(vars(module).get("__file__") or "")
 
 
 def reads_of(code: CodeType) -> frozenset[str] | None:
@@ -62,6 +78,60 @@ def _reads(path: str) -> frozenset[str]:
     except Exception:  # there is none, or it is no Python of this version
         alarms.pass_on()
         return _All()
+
+
+@lru_cache(maxsize=4096)
+def _shown(path: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Name what stands as a value in a file: in code that runs when it is imported, and in functions."""
+    try:
+        source = Path(path).read_text(encoding="utf-8")
+        if len(source) > _LONGEST:
+            return _All(), _All()
+        tree = ast.parse(source)
+        functions = [*_functions(tree)]
+        return (
+            frozenset(_values(tree, frozenset(functions))),
+            frozenset(name for function in functions for name in _values(function, frozenset())),
+        )
+    except Exception:  # there is none, or it is no Python of this version
+        alarms.pass_on()
+        return _All(), _All()
+
+
+def _values(node: ast.AST, without: frozenset[ast.AST]) -> Iterator[str]:
+    """Name what stands as a value: neither called, nor asked for an attribute, nor a type of something."""
+    if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+        yield node.id if isinstance(node, ast.Name) else node.attr
+    for each in _inner_values(node):
+        if each not in without:
+            yield from _values(each, without)
+
+
+def _inner_values(node: ast.AST) -> list[ast.AST]:
+    """Give the parts of a piece of code that may stand as values."""
+    match node:
+        case ast.Attribute():
+            return _behind(node.value)
+        case ast.Call():
+            handed = [*node.args, *(keyword.value for keyword in node.keywords)]
+            is_asked = isinstance(node.func, ast.Name) and node.func.id in {"isinstance", "issubclass"}
+            return [*_behind(node.func), *(handed[:1] if is_asked else handed)]
+        case ast.ExceptHandler() | ast.ClassDef():
+            return [*node.body]
+        case ast.AnnAssign():
+            return [] if node.value is None else [node.value]
+        case ast.arg():
+            return []
+        case _:
+            returned = getattr(node, "returns", None)
+            return [each for each in ast.iter_child_nodes(node) if each is not returned]
+
+
+def _behind(node: ast.AST) -> list[ast.AST]:
+    """Give what is asked for attributes, one by one, where that is no name."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return [] if isinstance(node, ast.Name) else [node]
 
 
 def _functions(tree: ast.AST) -> Iterator[ast.AST]:

@@ -61,6 +61,8 @@ class Root:
 
     def _get_weakly(self) -> Any:
         holder = self.holder()
+        if not self.key:
+            return ABSENT if holder is None else holder
         if type(holder) is partial:
             members = {**{str(at): each for at, each in enumerate(holder.args)}, **holder.keywords}
             return members.get(self.key, ABSENT)

@@ -11,24 +11,20 @@ from __future__ import annotations
 import inspect
 import os
 import stat
-import sysconfig
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
 from reenact.boundary import touches
 from reenact.boundary.files import spelled
+from reenact.boundary.installed import OURS, PACKAGES, PYTHON
 from reenact.boundary.own_processes import is_own_pipe, stays_within
 from reenact.boundary.touches import Touch
 
 _MADE: Final = frozenset({"tempfile.mkstemp", "tempfile.mkdtemp"})
-_OURS: Final = f"{Path(__file__).parents[1]}{os.sep}"
-_INSTALLED: Final = tuple({f"{sysconfig.get_path(name)}{os.sep}" for name in ("purelib", "platlib")})
-_PYTHON_S: Final = tuple({f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib")})
 _PASSING_ON: Final = (
     "boundary/audit.py",
     "boundary/children.py",
@@ -48,7 +44,7 @@ _PASSING_ON: Final = (
     "replay/path_redirection.py",
     "replay/writes.py",
 )
-_HOOKS: Final = frozenset({__file__, *(f"{_OURS}{name}" for name in _PASSING_ON)})
+_HOOKS: Final = frozenset({__file__, *(f"{OURS}{name}" for name in _PASSING_ON)})
 """Where an audit hook of ours looks on, or the agent's work runs on a thread of its own: no writing of ours."""
 
 EVENTS: Final = (touches.EVENTS | _MADE) - {
@@ -216,7 +212,7 @@ def _author() -> FrameType | None:
             pass
         elif module in _LOGS or (module == "tempfile" and frame.f_code.co_name == _TRIES_FOLDERS):
             return frame
-        elif name.startswith(_INSTALLED) or not name.startswith((*_PYTHON_S, "<")):
-            return frame if name.startswith(_OURS) else None
+        elif name.startswith(PACKAGES) or not name.startswith((*PYTHON, "<")):
+            return frame if name.startswith(OURS) else None
         frame = frame.f_back
     return None

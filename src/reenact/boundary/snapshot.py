@@ -26,10 +26,11 @@ from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import PurePath
-from types import GeneratorType, SimpleNamespace
+from types import FunctionType, GeneratorType, SimpleNamespace
 from typing import Any, Final, cast
 from uuid import UUID
 
+from reenact.boundary.memory_databases import counts, is_in_a_file
 from reenact.boundary.own_code import is_own_class
 from reenact.boundary.reach import is_of
 from reenact.boundary.roots import CACHE, CODE, COLLECTIONS, dict_of, kind_of, slots_of
@@ -252,9 +253,9 @@ class Snapshot:
         kind = kind_of(value)
         if is_of(value, CODE):
             self.strange.append(value)
-            return Shape("code", [])
+            return Shape("code", [getattr(value, "__qualname__", None)] if kind is FunctionType or kind is type else [])
         if is_of(value, (Enum, PurePath)):
-            return Shape("value", [])
+            return Shape("value", [str(value) if is_of(value, PurePath) else value.name])
         own = is_own_class(kind)
         if kind not in COLLECTIONS:
             self.strange.append(value)
@@ -333,6 +334,8 @@ class Snapshot:
         self._library -= 1
         if (frame := _frame_of_rows(value, kind)) is not None:
             return frame
+        if kind.__qualname__ == "Engine" and kind.__module__ == "sqlalchemy.engine.base":  # its pool changes by itself
+            return Shape("engine", [repr(sorted(counts().items()))])
         if (buffer := _buffer(value)) is not None:
             return Shape("buffer", [buffer])
         if kind.__module__ in {"ctypes", "_ctypes"}:  # a library keeps each function that was asked of it
@@ -466,11 +469,12 @@ def _buffer(value: Any) -> bytes | None:
 
 
 def _changes(value: Any) -> Any:
-    """Tell how often a connection changed what it keeps, where it says so."""
+    """Tell how often a connection changed what it keeps in memory, where it says so: files are looked at apart."""
     kind = kind_of(value)
     if kind.__module__ == "sqlite3":
         try:
-            return (value.connection if kind.__qualname__ == "Cursor" else value).total_changes
+            connection = value.connection if kind.__qualname__ == "Cursor" else value
+            return connection.in_transaction if is_in_a_file(connection) else connection.total_changes
         except Exception:  # it is closed, or another thread's
             alarms.pass_on()
     return object() if kind.__module__.partition(".")[0] in _EMBEDDED else None

@@ -13,7 +13,6 @@ from __future__ import annotations
 import inspect
 import os
 import stat
-import sysconfig
 import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
 
+from reenact.boundary.installed import CODE, OURS, PACKAGES
 from reenact.values import alarms
 from reenact.values.run import NATIVE_CODE
 
@@ -44,13 +44,6 @@ class Touch:
     """The handler of `logging` that does it, where that can be told."""
 
 
-_CODE: Final = tuple(
-    {f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    | {f"{Path(__file__).parents[1]}{os.sep}"}
-)
-"""Folders of Python, of what is installed and of ourselves."""
-_OURS: Final = f"{Path(__file__).parents[1]}{os.sep}"
-_INSTALLED: Final = tuple({f"{sysconfig.get_path(name)}{os.sep}" for name in ("purelib", "platlib")})
 _DEVICES: Final = ("/dev/", "/proc/", "/sys/")
 _STREAMS: Final = {f"/dev/{name}": f"/dev/fd/{at}" for at, name in enumerate(("stdin", "stdout", "stderr"))}
 _AWAY: Final = frozenset({"cwd", "root"})
@@ -137,7 +130,7 @@ def tell_paths(by: Callable[[str], str]) -> None:
 
 def is_code(path: str) -> bool:
     """Tell whether a file belongs to Python, to an installed library or to us, or caches bytecode."""
-    return path.startswith(_CODE) or path.endswith((".pyc", ".pyo")) or f"{os.sep}__pycache__" in path
+    return path.startswith(CODE) or path.endswith((".pyc", ".pyo")) or f"{os.sep}__pycache__" in path
 
 
 def _is_bytecode(path: str) -> bool:
@@ -149,8 +142,8 @@ def _is_bytecode(path: str) -> bool:
     frame = inspect.currentframe()
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith(_OURS) and (name.startswith(_INSTALLED) or not name.startswith((*_CODE, "<frozen "))):
-            return name.startswith(_INSTALLED)
+        if not name.startswith(OURS) and (name.startswith(PACKAGES) or not name.startswith((*CODE, "<frozen "))):
+            return name.startswith(PACKAGES)
         frame = frame.f_back
     return True
 

@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from reenact.boundary.entries import Entries
+from reenact.boundary.entries import Entries, Reach
 from reenact.boundary.framework_objects import framework_objects
 from reenact.boundary.lasting_state import (
     ALWAYS_READ,
@@ -33,7 +33,7 @@ from reenact.boundary.lasting_state import (
     roots,
 )
 from reenact.boundary.own_code import own_modules
-from reenact.boundary.reads import is_read_back
+from reenact.boundary.reads import is_read_back, is_shown, is_shown_at_start
 from reenact.boundary.roots import CACHE, Root
 from reenact.values import locks
 
@@ -96,6 +96,8 @@ class Standing:
         """Units that ended since: what is found newly may be of their making."""
         self._more = 0
         self._readback_by_name: dict[str, bool] = {}
+        self._shown_by_name: dict[str, frozenset[str]] = {}
+        """By name of state of a class that is given to somebody as a value: what code names that gives it."""
 
     def begin(self) -> int:
         """Begin a unit; gives its number."""
@@ -140,7 +142,7 @@ class Standing:
             reached = self._entries.reached(entry, others)
             if own is not None and reached is not None:
                 own.uses = reached.uses
-            read = [name for name in (*stands, *self._between) if reached is None or _last(name) in reached.reads]
+            read = [name for name in (*stands, *self._between) if self._is_met(name, reached)]
             holders = {name: stands.get(name, {}) for name in read}
             by_end = self._basis(holders, number, self._looks)
             by_reply = self._basis(holders, number, own.replied) if own is not None and own.replied else by_end
@@ -238,11 +240,27 @@ class Standing:
             del holders[next(iter(holders))]
 
     def _is_read(self, root: Root) -> bool:
-        return root.name in ALWAYS_READ or type(root.get()) is CACHE or self._is_read_back(root.name)
+        if root.name in ALWAYS_READ or type(root.get()) is CACHE or self._is_read_back(root.name):
+            return True
+        return root.kind == "class" and bool(self._shown(root))
+
+    def _is_met(self, name: str, reached: Reach | None) -> bool:
+        """Tell whether code reads state of a name, or shows the class that has it."""
+        if reached is None or _last(name) in reached.reads:
+            return True
+        return not self._shown_by_name.get(name, frozenset()).isdisjoint(reached.reads)
+
+    def _shown(self, root: Root) -> frozenset[str]:
+        """Give the names in code that gives the class of this state to somebody; none where nobody does."""
+        if root.name not in self._shown_by_name:
+            class_names = frozenset(each.__name__ for each in (root.holder, *type.__subclasses__(root.holder)))
+            shown = class_names if is_shown(class_names) else frozenset[str]()
+            self._shown_by_name[root.name] = ALWAYS_READ if is_shown_at_start(class_names) else shown
+        return self._shown_by_name[root.name]
 
     def _is_read_back(self, name: str) -> bool:
         if name not in self._readback_by_name:
-            self._readback_by_name[name] = is_read_back(_last(name))
+            self._readback_by_name[name] = self._entries.compute_names or is_read_back(_last(name))
         return self._readback_by_name[name]
 
     def _find(self) -> None:
@@ -250,6 +268,8 @@ class Standing:
         code_names = names()
         self._code_names = code_names.either
         self._entries.know(code_names)
+        self._readback_by_name.clear()
+        self._shown_by_name.clear()
         if not self._open:
             self._objects = framework_objects(code_names.either)
         places = {(id(root.holder), root.key): at for at, root in enumerate(self._roots)}

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from reenact.boundary.reading import answered, asked, frames
 from reenact.foreign.partial_question import rebuilt_parts
@@ -67,6 +68,9 @@ from reenact.values.run import (
     Run,
     Verdict,
 )
+
+if TYPE_CHECKING:
+    from reenact.values.file_writes import FileWrites
 from reenact.values.unread_parts import lost_spans
 
 _RECORD = "record with `reenact run -- …`, which keeps it"
@@ -385,6 +389,7 @@ def _written_reasons(run: Run) -> Iterator[Reason]:
     from reenact.values.file_writes import FileWrites, writes_of
 
     writes = writes_of(run) or FileWrites()
+    yield from _tool_file_reasons(run, writes)
     for file in (*writes.files.values(), *writes.caches.values()):
         before = file.before or {}
         if before.get("read") is True:
@@ -402,6 +407,18 @@ def _written_reasons(run: Run) -> Iterator[Reason]:
     if writes.more:
         lost = f"what {writes.more} more files became; the first 1,000 of a run are noted"
         yield Reason(call="run", field="files", lost=lost, fix="write them in a function declared with @reenact.tool")
+
+
+def _tool_file_reasons(run: Run, writes: FileWrites) -> Iterator[Reason]:
+    """Name the files that a tool changed, that an answer cannot change likewise, and that other code meets."""
+    from reenact.values.tool_files import tool_files
+
+    for node in run.nodes:
+        for file in tool_files(node):
+            if file.lost and (file.path in writes.files or file.path in writes.read_of_tools):
+                lost = f"what it wrote to {writes.named(file.path)}, which other code meets: {file.lost}"
+                fix = f"let {node.call.name} write less at once, or close what it writes to"
+                yield Reason(call=node.label, field="files", lost=lost, fix=fix)
 
 
 def _by_programs(run: Run) -> set[str]:

@@ -31,6 +31,7 @@ from reenact.values.json import Json
 from reenact.values.lenient import as_count, as_list, as_text
 from reenact.values.output import outputs
 from reenact.values.run import Node, Run
+from reenact.values.tool_files import FILES, ToolFile, tool_files
 
 _MOST: Final = 20_000
 """Entries of the copy that are looked at."""
@@ -90,6 +91,12 @@ def begin(recording: RunSource, cwd: Path, reads: Reads | None = None) -> Begin:
             why = as_text(file.before.get("lost")) or "it was not kept"
             line = f"is not what it was when the run began, and was not kept: {why}"
             unlike.append({"path": writes.named(file.path), "line": line, "put_back": False})
+    for file in _before_tools(runs, writes):
+        path = moved(file.path, writes, cwd)
+        if (entry := _entry(path, file.before)) is not None:
+            entries = [each for each in entries if each["path"] != path] + [entry]
+            if file.is_database:  # what is left of its log belongs to what it is now
+                entries += [{"path": path + end, "kind": "absent"} for end in _BESIDE]
     noted = {*writes.files, *absent}
     files_read = [file for path, file in _with_start(writes.reads, recording).items() if path not in noted]
     put_back, others = _of_reads(files_read, writes, cwd, reads or Reads.RECORDED)
@@ -195,6 +202,22 @@ def _made_past_notes(writes: FileWrites, runs: Iterable[Run]) -> list[str]:
         and not (node.call.is_structure or node.call.is_query or node.call.is_child)
     ]
     return [path for path, ns in writes.made.items() if not any(began <= ns <= ended for began, ended in calls)]
+
+
+def _before_tools(runs: Iterable[Run], writes: FileWrites) -> list[ToolFile]:
+    """Say what stood where tools wrote that are answered, unless the program came there first, or it is not known."""
+    nodes = [node for run in runs for node in run.nodes if FILES in node.span.attributes]
+    files: dict[str, list[tuple[int, ToolFile]]] = {}
+    for node in sorted(nodes, key=lambda each: each.span.start_ns):
+        for file in tool_files(node):
+            files.setdefault(file.path, []).append((node.span.start_ns, file))
+    firsts: list[ToolFile] = []
+    for path, each in files.items():
+        began_ns, first = each[0]
+        own = writes.files.get(path)
+        if _is_path(path) and not any(file.lost for _, file in each) and (own is None or began_ns < own.touched_ns):
+            firsts.append(first)
+    return firsts
 
 
 def _child_files(node: Node) -> Iterator[tuple[str, int]]:
@@ -400,6 +423,7 @@ def unwitnessed(
     ledger = _Noted(entries)
     known_paths = ledger.paths | {path for note in notes for path in note.files}
     known_paths |= {path for paths in by_tools(entries).values() for path in paths}
+    known_paths |= {as_text(each.get("path")) for each in entries if each.get("t") == "tool_left"}
     differ = [each.path for each in changes if not each.same and not began.made(each)]
     return [each for each in differ if not ledger.is_of(each, known_paths) and not ledger.is_temporary(each)]
 

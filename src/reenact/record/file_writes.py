@@ -30,6 +30,7 @@ from reenact.boundary.files import PathChange
 from reenact.boundary.inbound import Inbound
 from reenact.boundary.own_code import opens_data
 from reenact.record.listing import Listing
+from reenact.record.open_files import open_path, open_paths
 from reenact.values import alarms
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
@@ -38,6 +39,7 @@ from reenact.values.run import NOTHING_WRITTEN, WRITTEN
 if TYPE_CHECKING:
     from reenact.record.file_text import Holding
     from reenact.record.listed_folders import ListedFolders
+    from reenact.record.tool_files import ToolFiles
 
 _MOST: Final = 1000
 """Paths of one run that are noted."""
@@ -67,7 +69,6 @@ _COARSE_NS: Final = 10_000_000
 _OWN_ATTRIBUTES: Final = "user."
 _OF_OVERLAYS: Final = "user.overlay."
 _SQLITE: Final = b"SQLite format 3\0"
-_JOURNAL: Final = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 _FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _now: Callable[[], int] = time.time_ns  # the real one, before the clock integration stands in front of it
 
@@ -162,13 +163,34 @@ class Writes:
         self._logged_left = _MOST_LOGGED
         self._unspelled, self._at_start = list[str](), list[Json]()
         self._count = self._part_count = 0
-        self._copy = False
+        self._copy, self._tools = False, cast("ToolFiles | None", None)
+        self._tool_reads: dict[str, None] = {}
         self._listing: Listing | None = Listing()
         self._folder = os.getcwd()  # noqa: PTH109 - a text is compared with it in a hook
 
+    @property
+    def tools(self) -> ToolFiles:
+        """What the tools of this process do to files."""
+        if self._tools is None:
+            from reenact.record.tool_files import ToolFiles  # many programs have none
+
+            self._tools = ToolFiles(_stated, _bytes, self._safe, self._is_clean, self._tool_reads)
+        return self._tools
+
+    @property
+    def has_tools(self) -> bool:
+        """Tell whether a call of a tool is open."""
+        return self._tools is not None and self._tools.is_open
+
+    def watched(self) -> dict[str, bool]:
+        """Name what may be changed without an event, and whether it is a database."""
+        opened = set(open_paths()).intersection(self._touched)
+        beside = {f"{path}{end}" for path in self._databases for end in ("-wal", "-shm", "-journal")}
+        return {**dict.fromkeys(opened - beside, False), **dict.fromkeys(self._databases, True)}
+
     def forked(self) -> None:
         """Leave to the parent what it wrote: this process is a copy of it."""
-        self._parts, self._touched, self._copy, self._began = {}, {}, True, _now()
+        self._parts, self._touched, self._copy, self._began, self._tools = {}, {}, True, _now(), None
         self._listing = None
 
     def _part(self, owner: Owner) -> _Part:
@@ -205,6 +227,8 @@ class Writes:
         """Note what a file holds that is read for the first time, unless that is none of the beginning."""
         owner = self._owner()
         part, is_unit = self._part(owner), isinstance(owner, Inbound)
+        if self._tools is not None:
+            self._tools.is_read(path)
         if path in part.reads or path in part.files or len(part.reads) >= _MOST_OF_READS:
             return
         if path in self._touched and not is_unit:  # it is as the process left it
@@ -247,7 +271,7 @@ class Writes:
 
     def begin(self, unit: Inbound) -> None:
         """Note for a unit that begins the databases that others have left open: it may go on over their connections."""
-        open_now = Counter(_open_list()) if self._databases else Counter[str]()
+        open_now = Counter(open_paths()) if self._databases else Counter[str]()
         for path, database in tuple(self._databases.items()):
             database.openers = [each for each in database.openers if not each.ended]
             if open_now[path] > len(database.openers):
@@ -323,7 +347,7 @@ class Writes:
         files, caches = self._files_of(parts, alone=alone)
         began = min((part.began_ns for _, part in parts), default=self._began)
         report: dict[str, Json] = {"span": [began - _SLACK_NS, _now() + _SLACK_NS], "pid": os.getpid(), "files": files}
-        report["offset"] = time.localtime().tm_gmtoff
+        report |= {"offset": time.localtime().tm_gmtoff, "of_tools": [*map(self._safe, self._tool_reads)]}
         if caches:
             report["caches"] = caches
         if reads := [*at_start, *self._reads_of(part for _, part in parts)]:
@@ -417,7 +441,7 @@ class Writes:
         if not alone and (others or (self._has_siblings and "cut" in (file.before or ()))):
             entry["shared"] = True
         others = others or (self._has_siblings and (file.part_of or file.path) in self._databases)
-        is_under_way = file.beside and _is_in_a_transaction(file.path)
+        is_under_way = file.beside and self.tools.is_under_way(file.path)
         if (
             not alone
             and others
@@ -529,10 +553,10 @@ class Writes:
 
     def flush(self) -> None:
         """Have the files that were written and are still open written out: the program is at its end."""
-        if not self._touched.keys().isdisjoint(_open_list()):
+        if not self._touched.keys().isdisjoint(open_paths()):
             from reenact.record import unflushed  # most programs leave no file open
 
-            unflushed.write_out(self._touched, _open_path)
+            unflushed.write_out(self._touched, open_path)
 
 
 def _look(file: _File, part: _Part, change: PathChange, *, read: bool) -> None:
@@ -576,20 +600,6 @@ def _keep(file: _File, before: dict[str, Json], part: _Part) -> None:
         part.read += len(file.content)
     except OSError as error:
         before["lost"] = f"it cannot be read: {error.strerror}"
-
-
-def _open_list() -> list[str]:
-    try:
-        return [_open_path(name) for name in os.listdir("/proc/self/fd")]  # noqa: PTH208 - names, no objects
-    except OSError:
-        return []
-
-
-def _open_path(handle: int | str) -> str:
-    try:
-        return os.readlink(f"/proc/self/fd/{handle}")  # noqa: PTH115 - many
-    except OSError:
-        return ""
 
 
 def _stated(path: str) -> dict[str, Json] | None:
@@ -647,9 +657,9 @@ class _Readers:
 
     def _close_unshared(self) -> None:
         """Close what was deleted, and, of many, what the program itself has not open: it can have no lock there."""
-        counts = Counter(_open_list()) if len(self._handles) >= _MOST_KEPT_OPEN else None
+        counts = Counter(open_paths()) if len(self._handles) >= _MOST_KEPT_OPEN else None
         for file, handle in tuple(self._handles.items()):
-            if not os.fstat(handle).st_nlink or (counts is not None and counts[_open_path(handle)] <= 1):
+            if not os.fstat(handle).st_nlink or (counts is not None and counts[open_path(handle)] <= 1):
                 del self._handles[file]
                 os.close(handle)
 
@@ -672,17 +682,6 @@ def _pieces(path: str, size: int, begin: int) -> Iterator[bytes]:
 
 def _bytes(path: str, size: int, begin: int = 0) -> bytes:
     return b"".join(_pieces(path, size, begin)) if size else b""
-
-
-def _is_in_a_transaction(database: str) -> bool:
-    """Tell whether somebody is about to change a database: its journal stands there until the change is done.
-
-    A journal that stays behind begins with zeros then (https://sqlite.org/fileformat2.html#the_rollback_journal).
-    """
-    try:
-        return _bytes(database + "-journal", len(_JOURNAL)) == _JOURNAL
-    except OSError:
-        return False
 
 
 def _digest(path: str, begin: int = 0) -> dict[str, Json]:

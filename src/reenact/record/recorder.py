@@ -23,6 +23,7 @@ from reenact.contracts.dialect import Writing
 from reenact.contracts.redactor import Place as Where
 from reenact.contracts.redactor import Redactor
 from reenact.record import draws, loop_turns, stream_backlog, tool_prints, touches
+from reenact.record.file_writes import Writes
 from reenact.record.journal import JournalProcessor
 from reenact.record.projection import Projected, Projection
 from reenact.record.runs import Runs, from_context
@@ -35,6 +36,7 @@ from reenact.values.call import (
     Call,
     CallKind,
     Chunk,
+    FunctionCall,
     HttpReply,
     HttpRequest,
     Outcome,
@@ -46,6 +48,7 @@ from reenact.values.call import (
 from reenact.values.discovered_tools import FOUND, PRINTED, TOUCHED
 from reenact.values.json import Json, compact
 from reenact.values.run import FOLLOWED, TOGETHER, VISITED
+from reenact.values.tool_files import FILES
 
 _FIRST_ERROR_STATUS = 400
 _NOWHERE: AbstractContextManager[None] = nullcontext()
@@ -217,6 +220,9 @@ class SpanPassage:
             attributes[TOGETHER] = True
         if touches.open_calls and (touched := touches.end(span.span_id)) and FOUND in self.call.attributes:
             attributes[TOUCHED] = compact([*touched])
+        writes = self._recorder.writes
+        if writes is not None and writes.has_tools and (files := writes.tools.end(span.span_id)):
+            attributes[FILES] = files
         prints = tool_prints.end(span.span_id) if tool_prints.is_open() else None
         if prints is not None and prints.span == span.span_id and prints.texts:
             attributes[PRINTED] = compact("mixed" if prints.is_cut else [*prints.texts])
@@ -303,6 +309,11 @@ class Recorder:
     holds = False
     """Ends of pool jobs are numbered as they come."""
 
+    @property
+    def writes(self) -> Writes | None:
+        """Who notes what is written to files."""
+        return self._runs.writes
+
     def may_end(self, lane: lanes.Lane) -> None:
         """Let every pool job end when it will."""
 
@@ -354,17 +365,27 @@ class Recorder:
         span = self._spans.start(call.name, above, span_kind, attributes, shared)
         draws.crossed(lane, span.span_id)
         passage = SpanPassage(self, call, span, parent, whole=http or parent.whole or call.is_whole)
-        if FOUND in call.attributes:
-            touches.begin(span.span_id)
-        if call.is_whole and not elsewhere:
-            tool_prints.begin(span.span_id, parent.span_id)
-        elif tool_prints.is_open():
-            tool_prints.inherit(span.span_id, parent.span_id)
-        if FOUND not in call.attributes and touches.open_calls and call.is_structure:
-            touches.inherit(span.span_id, parent.span_id)
+        self._watch(call, span.span_id, parent.span_id)
         if (projection := self._projection()) is not None:
             passage.projected = projection.begin(call, {**shared, **attributes}, passage.place.span_id)
         return passage
+
+    def _watch(self, call: Call, span: int, parent: int) -> None:
+        """Have noted what a call does that an answer to it is to do likewise: what it touches, writes and prints."""
+        elsewhere = isinstance(call.request, HttpRequest) or call.is_query or call.is_mcp
+        if FOUND in call.attributes:
+            touches.begin(span)
+        elif touches.open_calls and call.is_structure:
+            touches.inherit(span, parent)
+        if (writes := self.writes) is not None:
+            if isinstance(call.request, FunctionCall) and not (call.is_structure or elsewhere or call.is_child):
+                writes.tools.begin(span, parent, writes.watched())
+            elif writes.has_tools:
+                writes.tools.inherit(span, parent)
+        if call.is_whole and not elsewhere:
+            tool_prints.begin(span, parent)
+        elif tool_prints.is_open():
+            tool_prints.inherit(span, parent)
 
     def _above(self, parent: Place) -> Place:
         """Give where the span of a call hangs: below its parent, or in a section of a framework's there."""

@@ -95,10 +95,14 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
     if (listener is None and writes is None) or getattr(_HOOK.busy, "now", False):
         return
     here = place.current()
-    if here is not None and here.whole:  # its outcome stands for all that is done inside
+    within = here is not None and here.whole  # its outcome stands for all that is done inside
+    if within and (writes is None or not writes.has_tools):
         return
     _HOOK.busy.now = True
     try:
+        if here is not None and within:
+            _note_of_tool(event, args, here.span_id, writes)
+            return
         if event in _RECORD_LOCKS:
             _note_lock(event, args, writes)
         _tell(event, args, listener, writes)
@@ -108,6 +112,18 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
             listener.note(None, f"{event} ({type(failure).__name__})")
     finally:
         _HOOK.busy.now = False
+
+
+def _note_of_tool(event: str, args: tuple[Any, ...], span: int, writes: Writes | None) -> None:
+    """Note the files that a tool is about to change."""
+    if writes is None or event not in side_effects.EVENTS or (event == "open" and touches.opens_to_read(args)):
+        return
+    touch = side_effects.side_effect(event, args, "REENACT_RECORD", logs=True)
+    if touch is None or touch.kind not in side_effects.WRITES:
+        return
+    for change in path_changes(event, args):
+        if not side_effects.is_left_out(change.path, event):
+            writes.tools.changes(span, change, is_database=event == "sqlite3.connect")
 
 
 def _tell(event: str, args: tuple[Any, ...], listener: Undeclared | None, writes: Writes | None) -> None:

@@ -20,7 +20,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from reenact.boundary import audit, children, lanes, path_copies, place, side_effects, telemetry, touches
+from reenact.boundary import (
+    answered_files,
+    audit,
+    children,
+    lanes,
+    path_copies,
+    place,
+    side_effects,
+    telemetry,
+    touches,
+)
 from reenact.boundary.source_line import where
 from reenact.boundary.touches import Touch
 from reenact.errors import SideEffectRefused
@@ -113,6 +123,7 @@ def shut(
     before = {name: _state[name] for name in ("ledger", "refuses", "allows", "given", "ways")}
     _state.update(ledger=ledger, refuses=refuses, allows=policy is Writes.ALLOW)
     _state["given"], _state["ways"] = _read(hosts, ways)
+    answered_files.judge(partial(_may_be_left, ledger) if sealed and policy.copies else None)
     stop, stop_writes = lanes.carry(_allowed), lanes.carry(_writes)  # names are looked up on a pool's thread
     for name in telemetry.OPENTELEMETRY:
         logging.getLogger(name).addFilter(_is_worth_telling)
@@ -124,6 +135,7 @@ def shut(
             logging.getLogger(name).removeFilter(_is_worth_telling)
         stop()
         stop_writes()
+        answered_files.judge(None)
         _state.update(before)
 
 
@@ -246,6 +258,14 @@ def _refuses(path: str) -> bool:
     if _state["refuses"] or (here is not None and here.whole and not (_state["allows"] or _writes.get())):
         return True
     return path_copies.of_this_process() is not None and not _is_in_a_copy(path)
+
+
+def _may_be_left(ledger: Ledger, path: str) -> bool:
+    """Tell whether an answered tool may change a file, and note that it does."""
+    if path_copies.of_this_process() is not None and not _is_in_a_copy(path):
+        return False
+    ledger.note("tool_left", path=path)
+    return True
 
 
 def _is_in_a_copy(path: str) -> bool:

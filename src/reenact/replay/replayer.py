@@ -53,7 +53,7 @@ from reenact.values.difference import ABSENT, FieldDifference
 from reenact.values.discovered_tools import AFTER, CHANGED, FOUND, OF_FOUND, SOURCE, Print, listed, printed, unrestored
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lane import in_unit
-from reenact.values.lenient import as_object
+from reenact.values.lenient import as_object, members
 from reenact.values.run import Node
 
 if TYPE_CHECKING:
@@ -182,8 +182,7 @@ class ReplayPassage:
 
     def recorded(self, attribute: str) -> list[Json]:
         """Give a list that stands on the recorded call's span."""
-        items = self._stub.node.span.attributes.get(attribute) if self._stub is not None else None
-        return [str(each) for each in items] if isinstance(items, list | tuple) else []
+        return [] if self._stub is None else members(self._stub.node.span.attributes.get(attribute))
 
     def miss(self, reason: str) -> BaseException:
         """Note that the matched call cannot be answered after all."""

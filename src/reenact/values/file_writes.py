@@ -73,6 +73,8 @@ class FileWrites:
     """What native code or another program made in the program's folder, with its time of change."""
     rewritten: frozenset[str] = frozenset()
     """Files of the program's folder that native code, or another program, wrote over."""
+    read_of_tools: frozenset[str] = frozenset()
+    """Files that a tool changed, and that other code read then."""
     began_ns: int = 0
     ended_ns: int = 0
     offset_s: int = 0
@@ -131,6 +133,7 @@ def together(parts: Iterable[tuple[int, FileWrites]]) -> FileWrites | None:
         folders=folders,
         made={path: changed_ns for path, changed_ns in program_paths.items() if path not in files},
         rewritten=frozenset(path for part in ordered for path in part.rewritten if path not in files),
+        read_of_tools=frozenset(path for part in ordered for path in part.read_of_tools),
         began_ns=min(each.began_ns for each in ordered),
         ended_ns=max(each.ended_ns for each in ordered),
         offset_s=ordered[0].offset_s,
@@ -210,6 +213,7 @@ def _part(node: Node, run: Run) -> tuple[int, FileWrites]:
         folders={as_text(path): tuple(map(as_text, as_list(names))) for path, names in folders if path},
         made={as_text(path): as_count(changed_ns) or 0 for path, changed_ns in program_paths if path},
         rewritten=frozenset(as_text(each) for each in as_list(fields.get("rewritten"))) - {""},
+        read_of_tools=frozenset(as_text(each) for each in as_list(fields.get("of_tools"))) - {""},
         began_ns=span[0] if len(span) == 2 else node.span.start_ns,
         ended_ns=span[1] if len(span) == 2 else node.span.end_ns,
         offset_s=offset if isinstance(offset, int) else 0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 
 from reenact.values.json import Json, compact, parsed_or_none
 
@@ -15,6 +16,13 @@ def as_object(value: Json) -> dict[str, Json]:
 def as_list(value: Json) -> list[Json]:
     """Give `value` where it is an array, else an empty one."""
     return value if isinstance(value, list) else []
+
+
+def members(value: object) -> list[Json]:
+    """Give the members of a list that stands on a span: of texts, or of JSON spelled as a text."""
+    if isinstance(value, str):
+        return as_list(parsed_or_none(value))
+    return [str(each) for each in cast("list[object]", value)] if isinstance(value, list | tuple) else []
 
 
 def as_text(value: Json) -> str:

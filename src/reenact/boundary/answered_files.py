@@ -1,0 +1,161 @@
+"""What an answered tool did to files, done again in the copy of a sealed replay.
+
+A file is changed only where it is what it was when the recorded call began: else something else in the replay differs,
+and what the tool left would hide it. A database is not written over under whoever has it open: its content comes by
+SQLite's own backup, which asks for the locks and tells other connections (https://sqlite.org/backup.html).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any, Final
+
+from reenact.boundary import path_copies
+from reenact.values.json import Json
+from reenact.values.lenient import as_count, as_object, as_text
+from reenact.values.tool_files import ToolFile, read
+
+_SQLITE: Final = b"SQLite format 3\0"
+_LARGEST: Final = 1 << 20
+_LOCKED_S: Final = 2.0
+
+
+class NotPutBack(Exception):
+    """Says which file is not as the tool left it, and why."""
+
+
+_may_change: list[Callable[[str], bool]] = []
+
+
+def judge(may_change: Callable[[str], bool] | None) -> None:
+    """Have a function tell from here on which files lie in a copy and may be changed; None to change none."""
+    _may_change[:] = [] if may_change is None else [may_change]
+
+
+def put_back(entries: list[Json]) -> None:
+    """Do to files what a tool did. Raises `NotPutBack`."""
+    for file in read(entries) if _may_change else ():
+        if file.lost:
+            continue
+        try:
+            _put(file)
+        except OSError as error:
+            raise NotPutBack(f"{file.path}: {error.strerror}") from error
+
+
+def _put(file: ToolFile) -> None:
+    path = _copy_of(file.path)
+    if _is(path, file.after, file.before):
+        return
+    if not _may_change[0](file.path):
+        raise NotPutBack(f"{file.path} does not lie in a copy")
+    if not _is(path, file.before, None):
+        raise NotPutBack(f"{file.path} is not what it was when the tool was called")
+    after = file.after
+    if after is None:
+        _remove(path)
+    elif kind := as_text(after.get("kind")):
+        _make(path, kind, as_text(after.get("to")))
+    elif (content := _content(after)) is None:
+        raise NotPutBack(f"{file.path}: what it was is damaged")
+    elif after.get("sqlite") is True:
+        _fill(path, content)
+    else:
+        with open(path, "ab" if "from" in after else "wb") as stream:  # noqa: PTH123 - a path of the program's
+            stream.write(content)
+        if (mode := as_count(after.get("mode"))) is not None:
+            os.chmod(path, mode & 0o777)  # noqa: PTH101 - as above
+
+
+def _copy_of(path: str) -> str:
+    leads = path_copies.of_this_process()
+    return path if leads is None else str(leads.led(path))
+
+
+def _is(path: str, state: Any, before: Any) -> bool:
+    """Tell whether a file is in a state."""
+    if state is None:
+        return not os.path.lexists(path)
+    if kind := as_text(state.get("kind")):
+        return {"folder": os.path.isdir, "link": os.path.islink}.get(kind, os.path.lexists)(path)
+    if not os.path.isfile(path):  # noqa: PTH113 - as above
+        return False
+    size = os.path.getsize(path)  # noqa: PTH202 - as above
+    if state.get("cut") is True:
+        return size == state.get("size")
+    if (begin := as_count(state.get("from"))) is not None:
+        return size != as_object(before).get("size") and _bytes(path, begin) == _content(state)
+    if state.get("sqlite") is True:
+        content = _content(state)
+        return content is not None and _lines(path) == _lines_of(content)
+    data = _bytes(path, 0)
+    return hashlib.blake2b(data, digest_size=16).hexdigest() == state.get("digest")
+
+
+def _bytes(path: str, begin: int) -> bytes:
+    with open(path, "rb") as stream:  # noqa: PTH123 - as above
+        stream.seek(begin)
+        return stream.read(_LARGEST + 1)
+
+
+def _content(state: Any) -> bytes | None:
+    """Give what a file held; None where that is no more what was kept."""
+    text, packed = state.get("text"), state.get("zlib")
+    try:
+        content = text.encode() if isinstance(text, str) else zlib.decompress(base64.b64decode(str(packed)))
+    except (ValueError, zlib.error):
+        return None
+    return content if hashlib.blake2b(content, digest_size=16).hexdigest() == state.get("digest") else None
+
+
+def _remove(path: str) -> None:
+    if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114 - as above
+        os.rmdir(path)  # noqa: PTH106 - as above
+    else:
+        os.unlink(path)  # noqa: PTH108 - as above
+
+
+def _make(path: str, kind: str, target: str) -> None:
+    if kind == "folder":
+        os.makedirs(path, exist_ok=True)  # noqa: PTH103 - as above
+    elif kind == "link":
+        os.symlink(target, path)  # noqa: PTH211 - as above
+
+
+def _lines(path: str) -> list[str]:
+    """Give what a database holds as SQL; of one that is new, nothing."""
+    import sqlite3
+
+    with closing(sqlite3.connect(path, timeout=_LOCKED_S)) as database:
+        return [*_dumped(database)]
+
+
+def _lines_of(content: bytes) -> list[str]:
+    import sqlite3
+
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.deserialize(content)
+        return [*_dumped(database)]
+
+
+def _dumped(database: Any) -> Iterator[str]:
+    try:
+        yield from database.iterdump()
+    except Exception as error:
+        raise NotPutBack(f"a database cannot be read: {error}") from error
+
+
+def _fill(path: str, content: bytes) -> None:
+    import sqlite3
+
+    with closing(sqlite3.connect(":memory:")) as kept, closing(sqlite3.connect(path, timeout=_LOCKED_S)) as database:
+        kept.deserialize(content)
+        try:
+            kept.backup(database)
+        except sqlite3.Error as error:
+            raise NotPutBack(f"{path}: {error}") from error

@@ -1,0 +1,242 @@
+"""What the call of a tool does to files, from the first audit event inside it to its end.
+
+Theory of operation. A call of a tool is answered in a replay, and does not run. What it wrote is then missing, and code
+behind it that reads the file finds another one. So the call's span tells what each file was before and after, whole, to
+a bound; an answer puts it there (`boundary.answered_files`).
+
+Python's own writes raise an audit event before the act, by which the file is read. A database of SQLite's raises one
+only where it is opened; so does any file that the program has open. Those are looked at by size and time before a call
+and after it, and read where these differ from the last look. Of a database an image is taken (`sqlite3_serialize`) with
+what stands in its write-ahead log.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from reenact.boundary.files import PathChange
+from reenact.record.file_text import kept, plain
+from reenact.record.open_files import appends, open_paths
+from reenact.values import alarms
+from reenact.values.json import Json, compact
+
+_KEPT: Final = 64 << 10
+"""Characters of one state that are written down."""
+_KEPT_OF_PROCESS: Final = 16 << 20
+_READ: Final = 1 << 20
+"""Bytes of one file that are read."""
+_MOST: Final = 100
+"""Files of one call that are told."""
+_SYSTEM: Final = ("/proc/", "/dev/", "/sys/", "/run/")
+_BESIDE: Final = ("-wal", "-journal")
+_SQLITE: Final = b"SQLite format 3\0"
+_HEADER: Final = 28
+_TOO_LARGE: Final = "it is too large"
+
+Mark: TypeAlias = tuple[Any, ...]
+State: TypeAlias = dict[str, Json] | None
+
+
+class _Call:
+    """One open call."""
+
+    __slots__ = ("files", "marks", "outer", "spans")
+
+    def __init__(self, outer: _Call | None) -> None:
+        self.files: dict[str, State] = {}
+        """What was at a path before it was changed."""
+        self.marks: dict[str, tuple[Mark, State]] = {}
+        """How files that are changed without an event stood when it began."""
+        self.outer = outer
+        self.spans = 1
+
+
+class ToolFiles:
+    """Notes the files of the tools of one process."""
+
+    def __init__(
+        self,
+        stated: Callable[[str], State],
+        content: Callable[[str, int, int], bytes],
+        safe: Callable[[str], str],
+        is_clean: Callable[[str], bool],
+        read: dict[str, None],
+    ) -> None:
+        """`stated` tells what is at a path, `content` reads a file, `safe` and `is_clean` redact paths and texts.
+
+        What tools changed and other code reads then is put into `read`.
+        """
+        self._stated, self._content, self._safe, self._is_clean = stated, content, safe, is_clean
+        self._open: dict[int, _Call] = {}
+        self._known: dict[str, tuple[Mark, State]] = {}
+        """The last look at a file that is changed without an event."""
+        self._databases: dict[str, bool] = {}
+        """Those that tools opened."""
+        self._changed, self._read = set[str](), read
+        self._room = _KEPT_OF_PROCESS
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether any call is open."""
+        return bool(self._open)
+
+    def begin(self, span: int, parent: int, watched: Mapping[str, bool]) -> None:
+        """Begin with a call of a tool; `watched` are files changed without an event, and whether each is a database."""
+        call = self._open[span] = _Call(self._open.get(parent))
+        for path, is_database in {**watched, **self._databases}.items():
+            call.marks[path] = self._mark(path), self._look(path) if is_database else self._cut(path)
+
+    def is_read(self, path: str) -> None:
+        """Hear that other code reads a file."""
+        if path in self._changed:
+            self._read[path] = None
+
+    def inherit(self, span: int, parent: int) -> None:
+        """Have what is done inside another call count for the tool that made it."""
+        if (call := self._open.get(parent)) is not None:
+            self._open[span] = call
+            call.spans += 1
+
+    def changes(self, span: int, change: PathChange, *, is_database: bool) -> None:
+        """Note that a path is about to be changed, or that a database is about to be opened."""
+        call = self._open.get(span)
+        if call is None or change.part_of or change.path.startswith(_SYSTEM):
+            return
+        if is_database and len(self._databases) < _MOST:
+            self._databases[change.path] = True
+        if change.path not in call.files and change.path not in call.marks and len(call.files) < _MOST:
+            call.files[change.path] = self._cut(change.path) if change.keeps else self._state(change.path)
+
+    def end(self, span: int) -> str:
+        """End a call; tell the files that it changed as JSON, or nothing."""
+        call = self._open.pop(span, None)
+        if call is None:
+            return ""
+        call.spans -= 1
+        if call.spans:
+            return ""
+        for path, (mark, before) in call.marks.items():
+            if mark != self._mark(path):
+                call.files.setdefault(path, before)
+        if (outer := call.outer) is not None:
+            outer.files = {**call.files, **outer.files}
+        entries: list[Json] = []
+        for path, before in call.files.items():
+            if (entry := self._entry(path, before)) is not None:
+                entries.append(entry)
+        return compact(entries) if entries else ""
+
+    def _entry(self, path: str, before: State) -> Json:
+        try:
+            after: State = self._tail(path, before) if before is not None and "cut" in before else self._look(path)
+        except OSError as error:
+            after = {"lost": f"it cannot be read: {error.strerror}"}
+        if before == after and "lost" not in (before or {}):
+            return None
+        self._changed.add(path)
+        return {"path": self._safe(path), "before": before, "after": after}
+
+    def _look(self, path: str) -> State:
+        """Say what is at a path; where it stands as it did, what was said of it last."""
+        mark = self._mark(path)
+        if (known := self._known.get(path)) is not None and known[0] == mark:
+            return known[1]
+        state = self._state(path)
+        if state is not None and "sqlite" in state:
+            self._known[path] = mark, state
+        return state
+
+    def _mark(self, path: str) -> Mark:
+        """Tell a state of a file from another one: of a database by its change counter and the salt of its log, too."""
+        marks: list[Any] = [_status(path + suffix) for suffix in ("", *_BESIDE)]
+        for name, begin, size in ((path, 24, 4), (path + _BESIDE[0], 16, 8)):
+            with suppress(OSError):
+                marks.append(self._content(name, size, begin))
+        return tuple(marks)
+
+    def _cut(self, path: str) -> State:
+        state = self._stated(path)
+        return {"size": state["size"], "cut": True} if state is not None and "kind" not in state else state
+
+    def _tail(self, path: str, before: dict[str, Json]) -> State:
+        state, begin = self._stated(path), int(str(before["size"]))
+        if state is None or "kind" in state or int(str(state["size"])) < begin:
+            return {"lost": "it was cut and written anew"}
+        if (size := int(str(state["size"]))) == begin:
+            return before
+        if size > _READ + begin:
+            return {"from": begin, "lost": _TOO_LARGE}
+        if path in open_paths() and not appends(path):
+            return {"from": begin, "lost": "the program has it open, and not to append to it"}
+        return {"from": begin, **self._spelled(self._content(path, size - begin, begin))}
+
+    def _state(self, path: str) -> State:
+        """Say what is at a path, its content included."""
+        state = self._stated(path)
+        if state is None or "kind" in state:
+            return state
+        mode, size = state["mode"], int(str(state["size"]))
+        if size > _READ:
+            return {"mode": mode, "size": size, "mtime": state["mtime"], "lost": _TOO_LARGE}
+        try:
+            content = self._content(path, size, 0)
+            if not content.startswith(_SQLITE):
+                return {"mode": mode, **self._spelled(content)}
+            if self.is_under_way(path):
+                return {"mode": mode, "sqlite": True, "lost": "a transaction was under way"}
+            return {"mode": mode, "sqlite": True, **self._spelled(_image(path, self._content))}
+        except Exception as error:
+            alarms.pass_on()
+            return {"mode": mode, "lost": f"it cannot be read: {error}"}
+
+    def is_under_way(self, database: str) -> bool:
+        """Tell whether a change of a database has begun and is not done.
+
+        Its rollback journal stands there then; one that stays behind begins with zeros
+        (https://sqlite.org/fileformat2.html#the_rollback_journal).
+        """
+        try:
+            return any(self._content(database + _BESIDE[1], _HEADER, 0))
+        except OSError:
+            return False
+
+    def _spelled(self, content: bytes) -> dict[str, Json]:
+        spelled, room = kept(content, _KEPT, self._room)
+        if spelled is None:
+            return {"lost": _TOO_LARGE}
+        if not self._is_clean(plain(content)[0]):
+            return {"lost": "redaction changes it"}
+        self._room -= room
+        return {"size": len(content), "digest": hashlib.blake2b(content, digest_size=16).hexdigest(), **spelled}
+
+
+def _status(path: str) -> tuple[int, int, int] | None:
+    try:
+        status = os.stat(path)  # noqa: PTH116 - at each call of a tool
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _image(path: str, content: Callable[[str, int, int], bytes]) -> bytes:
+    """Give a database as the bytes of one file, made from a copy of it and of its log."""
+    import sqlite3
+
+    folder = tempfile.mkdtemp(prefix="reenact-database-")
+    try:
+        copy = str(Path(folder, "copy"))
+        for name in ("", "-wal"):
+            if os.path.exists(path + name):  # noqa: PTH110 - a suffix
+                Path(copy + name).write_bytes(content(path + name, _READ << 2, 0))
+        with closing(sqlite3.connect(copy)) as database:
+            database.execute("pragma journal_mode=delete")
+            return database.serialize()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
