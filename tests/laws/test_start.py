@@ -85,12 +85,12 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
 @pytest.mark.parametrize(
     ("run", "process", "most"),
     [
-        ("nothing", "child", 195),
+        ("nothing", "child", 197),
         ("nothing", "parent", 141),
-        ("recorded", "child", 202),
+        ("recorded", "child", 204),
         ("recorded", "parent", 146),
         ("replayed", "child", 253),
-        ("replayed", "parent", 208),
+        ("replayed", "parent", 209),
     ],
 )
 def test_a_start_loads_few_modules_of_ours(starts: dict[str, Started], run: str, process: str, most: int) -> None:

@@ -1,8 +1,9 @@
 """What an answered tool did to files, done again in the copy of a sealed replay.
 
 A file is changed only where it is what it was when the recorded call began: else something else in the replay differs,
-and what the tool left would hide it. A database is not written over under whoever has it open: its content comes by
-SQLite's own backup, which asks for the locks and tells other connections (https://sqlite.org/backup.html).
+and what the tool left would hide it. Then it stays, and what reads it differs. A database is not written over under
+whoever has it open: its content comes by SQLite's own backup, which asks for the locks and tells other connections
+(https://sqlite.org/backup.html).
 """
 
 from __future__ import annotations
@@ -30,11 +31,16 @@ class NotPutBack(Exception):
 
 
 _may_change: list[Callable[[str], bool]] = []
+_folder = [""]
 
 
 def judge(may_change: Callable[[str], bool] | None) -> None:
-    """Have a function tell from here on which files lie in a copy and may be changed; None to change none."""
+    """Have a function tell from here on which files lie in a copy and may be changed; None to change none.
+
+    Files of the program's folder are looked for in the working folder of now.
+    """
     _may_change[:] = [] if may_change is None else [may_change]
+    _folder[0] = os.getcwd()  # noqa: PTH109 - a text
 
 
 def put_back(entries: list[Json]) -> None:
@@ -49,13 +55,14 @@ def put_back(entries: list[Json]) -> None:
 
 
 def _put(file: ToolFile) -> None:
-    path = _copy_of(file.path)
+    named = os.path.join(_folder[0], file.path)  # noqa: PTH118 - a path of the program's
+    path = _copy_of(named)
     if _is(path, file.after, file.before):
         return
-    if not _may_change[0](file.path):
+    if not _is(path, file.before, None):  # whoever reads it finds another one, and tells of it
+        return
+    if not _may_change[0](named):
         raise NotPutBack(f"{file.path} does not lie in a copy")
-    if not _is(path, file.before, None):
-        raise NotPutBack(f"{file.path} is not what it was when the tool was called")
     after = file.after
     if after is None:
         _remove(path)

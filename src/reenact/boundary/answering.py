@@ -15,8 +15,7 @@ from reenact.boundary.forgiving import forgive
 from reenact.boundary.state import reach_of, reached
 from reenact.contracts.doorman import Passage
 from reenact.errors import ReplayStopped
-from reenact.values.discovered_tools import RecordedText
-from reenact.values.tool_files import FILES
+from reenact.values.discovered_tools import FILES, TAKEN, RecordedText
 
 
 class Aftermath:
@@ -39,6 +38,9 @@ class Aftermath:
         """
         self.piece(sys.maxsize)
         self._change_files()
+        for each in self._passage.recorded(TAKEN):
+            if isinstance(each, int) and sys.stdin is not None:
+                sys.stdin.read(each)
         change = self._passage.aftermath
         if change is None:
             return None

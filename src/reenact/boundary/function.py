@@ -11,12 +11,23 @@ from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
-from reenact.boundary import door, lanes
+from reenact.boundary import door, lanes, tape
 from reenact.boundary.forgiving import forgive
 from reenact.contracts.doorman import Passage
 from reenact.values import locks, typed
 from reenact.values.call import STRUCTURE, Call, CallKind, FunctionCall
-from reenact.values.discovered_tools import AFTER, CHANGED, FOLDER, HELD, LEFT_OUT, REACHES, SOURCE, STATE, UNSPELLED
+from reenact.values.discovered_tools import (
+    AFTER,
+    CHANGED,
+    DREW,
+    FOLDER,
+    HELD,
+    LEFT_OUT,
+    REACHES,
+    SOURCE,
+    STATE,
+    UNSPELLED,
+)
 from reenact.values.json import Json, compact
 from reenact.values.lenient import as_object
 
@@ -282,6 +293,7 @@ class _StateWatch(Watch):
         self._holding = function.holding(self._arguments)
         self._before: Reached | None = None
         self._folder = ""
+        self._generators: dict[str, int] = {}
         self._result: object = None
         self.beside = False
         """Another one was under way at the same time."""
@@ -291,7 +303,7 @@ class _StateWatch(Watch):
             for each in (*_under_way,):
                 each.beside = self.beside = True
             _under_way.add(self)
-            self._folder = _folder()
+            self._folder, self._generators = _folder(), _seeded()
             self._before = self._function.state(self._arguments, self._holding)
         except Exception:  # our failure is never the agent's: what is not known is taken for the worst
             forgive("Function.watch")
@@ -312,6 +324,8 @@ class _StateWatch(Watch):
         try:
             if (folder := _folder()) != self._folder:
                 self._passage.annotate({FOLDER: folder})
+            if self._generators != (generators := _seeded()):
+                self._passage.annotate({DREW: ", ".join(generators)})
             self._tell()
         except Exception:
             forgive("Function.watch")
@@ -388,6 +402,15 @@ def _folder() -> str:
         return os.getcwd()  # noqa: PTH109 - at each call of a tool: no object for it
     except OSError:  # it was removed
         return ""
+
+
+def _seeded() -> dict[str, int]:
+    """Tell the states of the shared generators that the program seeded, or set, by their names."""
+    if tape.mode("random") == tape.STREAMS:
+        return {}
+    import random
+
+    return {"random": hash(random.getstate())}
 
 
 def _others_ran() -> bool:

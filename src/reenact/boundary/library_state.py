@@ -75,6 +75,16 @@ _KINDS: Final[dict[str, Callable[[Any], Any]]] = {
     "pandas.Series": _itself,
 }
 """By the qualified name of a class: what tells a change of its objects. One that is given back is looked at as ever."""
+_HIDDEN: Final = frozenset(
+    {
+        "numpy.random._generator.Generator",
+        "numpy.random.mtrand.RandomState",
+        "threading.Event",
+        "asyncio.locks.Event",
+        "asyncio.queues.Queue",
+    }
+)
+"""Classes of the table of whose objects no attribute tells what changes."""
 _WITHOUT: Final = frozenset({"random.SystemRandom"})
 """Classes below those of the table that hold nothing."""
 
@@ -97,6 +107,13 @@ def is_store(kind: type) -> bool:
 
 def _names(kind: type) -> list[str]:
     return [f"{base.__module__}.{base.__qualname__}" for base in kind.__mro__]
+
+
+def hidden(value: Any) -> str:
+    """Spell the state of an object of which no attribute tells it; nothing for one whose attributes do."""
+    kind = cast("type[Any]", type(value))
+    reader = reader_of(kind) if not _HIDDEN.isdisjoint(_names(kind)) else None
+    return repr(inner(reader, value)) if reader is not None else ""
 
 
 def inner(reader: Callable[[Any], Any], value: Any) -> Any:

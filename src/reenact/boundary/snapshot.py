@@ -329,6 +329,10 @@ class Snapshot:
 
     def _library_s(self, value: Any, kind: type[Any]) -> Shape:
         """Look into an object of a library's, where it is none that only computes or waits."""
+        from reenact.boundary.library_state import hidden  # a process that starts looks at nothing yet
+
+        if state := hidden(value):
+            return Shape("hidden", [state])
         if kind.__module__.partition(".")[0] in _RECORDED or self._library <= 0:
             return Shape("opaque", [])
         self._library -= 1

@@ -242,7 +242,7 @@ class Standing:
     def _is_read(self, root: Root) -> bool:
         if root.name in ALWAYS_READ or type(root.get()) is CACHE or self._is_read_back(root.name):
             return True
-        return root.kind == "class" and bool(self._shown(root))
+        return root.kind == "class" and (self._entries.compute_names or bool(self._shown(root)))
 
     def _is_met(self, name: str, reached: Reach | None) -> bool:
         """Tell whether code reads state of a name, or shows the class that has it."""
@@ -260,7 +260,7 @@ class Standing:
 
     def _is_read_back(self, name: str) -> bool:
         if name not in self._readback_by_name:
-            self._readback_by_name[name] = self._entries.compute_names or is_read_back(_last(name))
+            self._readback_by_name[name] = is_read_back(_last(name))
         return self._readback_by_name[name]
 
     def _find(self) -> None:

@@ -31,6 +31,7 @@ from reenact.values.call import (
     Value,
 )
 from reenact.values.discovered_tools import (
+    DREW,
     FOLDER,
     UNSPELLED,
     acted,
@@ -231,6 +232,9 @@ def _state_reasons(node: Node) -> Iterator[Reason]:
     if isinstance(folder := node.span.attributes.get(FOLDER), str):
         lost = f"the working folder that it left behind ({folder}); an answer changes none"
         yield Reason(call=node.label, field="state", lost=lost, fix="change the working folder outside of a tool")
+    if isinstance(generators := node.span.attributes.get(DREW), str):
+        lost = f"where {generators} stands, which the program had seeded: an answer draws nothing"
+        yield Reason(call=node.label, field="state", lost=lost, fix="let the tool draw from a generator of its own")
     changed = unrestored(node)
     if not changed:
         return
@@ -415,8 +419,9 @@ def _tool_file_reasons(run: Run, writes: FileWrites) -> Iterator[Reason]:
 
     for node in run.nodes:
         for file in tool_files(node):
-            if file.lost and (file.path in writes.files or file.path in writes.read_of_tools):
-                lost = f"what it wrote to {writes.named(file.path)}, which other code meets: {file.lost}"
+            path = f"{writes.cwd}/{file.path}" if writes.cwd and not file.path.startswith("/") else file.path
+            if file.lost and (path in writes.files or path in writes.read_of_tools):
+                lost = f"what it wrote to {file.path}, which other code meets: {file.lost}"
                 fix = f"let {node.call.name} write less at once, or close what it writes to"
                 yield Reason(call=node.label, field="files", lost=lost, fix=fix)
 

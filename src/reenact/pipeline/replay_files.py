@@ -26,12 +26,13 @@ from reenact.replay.policy import Reads
 from reenact.seal import inventory
 from reenact.values import unit
 from reenact.values.call import FunctionCall, Returned, Value
+from reenact.values.discovered_tools import FILES
 from reenact.values.file_writes import DISK_TICK_NS, Absences, FileWrites, State, WrittenFile, together, writes_of
 from reenact.values.json import Json
 from reenact.values.lenient import as_count, as_list, as_text
 from reenact.values.output import outputs
 from reenact.values.run import Node, Run
-from reenact.values.tool_files import FILES, ToolFile, tool_files
+from reenact.values.tool_files import ToolFile, tool_files
 
 _MOST: Final = 20_000
 """Entries of the copy that are looked at."""
@@ -92,11 +93,11 @@ def begin(recording: RunSource, cwd: Path, reads: Reads | None = None) -> Begin:
             line = f"is not what it was when the run began, and was not kept: {why}"
             unlike.append({"path": writes.named(file.path), "line": line, "put_back": False})
     for file in _before_tools(runs, writes):
-        path = moved(file.path, writes, cwd)
+        path = str(cwd / file.path)
         if (entry := _entry(path, file.before)) is not None:
             entries = [each for each in entries if each["path"] != path] + [entry]
             if file.is_database:  # what is left of its log belongs to what it is now
-                entries += [{"path": path + end, "kind": "absent"} for end in _BESIDE]
+                entries.extend({"path": path + end, "kind": "absent"} for end in _BESIDE)
     noted = {*writes.files, *absent}
     files_read = [file for path, file in _with_start(writes.reads, recording).items() if path not in noted]
     put_back, others = _of_reads(files_read, writes, cwd, reads or Reads.RECORDED)
@@ -214,8 +215,12 @@ def _before_tools(runs: Iterable[Run], writes: FileWrites) -> list[ToolFile]:
     firsts: list[ToolFile] = []
     for path, each in files.items():
         began_ns, first = each[0]
-        own = writes.files.get(path)
-        if _is_path(path) and not any(file.lost for _, file in each) and (own is None or began_ns < own.touched_ns):
+        own = writes.files.get(f"{writes.cwd}/{path}" if not path.startswith("/") else path)
+        if (
+            "REDACTED_" not in path
+            and not any(file.lost for _, file in each)
+            and (own is None or began_ns < own.touched_ns)
+        ):
             firsts.append(first)
     return firsts
 

@@ -174,7 +174,7 @@ class Writes:
         if self._tools is None:
             from reenact.record.tool_files import ToolFiles  # many programs have none
 
-            self._tools = ToolFiles(_stated, _bytes, self._safe, self._is_clean, self._tool_reads)
+            self._tools = ToolFiles(_stated, _bytes, self._safe, self._is_clean, self._tool_reads, self._folder)
         return self._tools
 
     @property

@@ -10,7 +10,7 @@ import itertools
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opentelemetry.trace import SpanKind
 from opentelemetry.trace.status import StatusCode
@@ -23,7 +23,6 @@ from reenact.contracts.dialect import Writing
 from reenact.contracts.redactor import Place as Where
 from reenact.contracts.redactor import Redactor
 from reenact.record import draws, loop_turns, stream_backlog, tool_prints, touches
-from reenact.record.file_writes import Writes
 from reenact.record.journal import JournalProcessor
 from reenact.record.projection import Projected, Projection
 from reenact.record.runs import Runs, from_context
@@ -45,10 +44,13 @@ from reenact.values.call import (
     Streamed,
     StreamEnd,
 )
-from reenact.values.discovered_tools import FOUND, PRINTED, TOUCHED
+from reenact.values.discovered_tools import FILES, FOUND, PRINTED, TAKEN, TOUCHED
 from reenact.values.json import Json, compact
 from reenact.values.run import FOLLOWED, TOGETHER, VISITED
-from reenact.values.tool_files import FILES
+
+if TYPE_CHECKING:
+    from reenact.record.file_writes import Writes
+    from reenact.record.standard_input import StandardInput
 
 _FIRST_ERROR_STATUS = 400
 _NOWHERE: AbstractContextManager[None] = nullcontext()
@@ -223,6 +225,8 @@ class SpanPassage:
         writes = self._recorder.writes
         if writes is not None and writes.has_tools and (files := writes.tools.end(span.span_id)):
             attributes[FILES] = files
+        if (stdin := self._recorder.stdin) is not None and (taken := stdin.end(span.span_id)):
+            attributes[TAKEN] = compact([taken])
         prints = tool_prints.end(span.span_id) if tool_prints.is_open() else None
         if prints is not None and prints.span == span.span_id and prints.texts:
             attributes[PRINTED] = compact("mixed" if prints.is_cut else [*prints.texts])
@@ -314,6 +318,11 @@ class Recorder:
         """Who notes what is written to files."""
         return self._runs.writes
 
+    @property
+    def stdin(self) -> StandardInput | None:
+        """Who keeps what is read of the standard input."""
+        return self._runs.stdin
+
     def may_end(self, lane: lanes.Lane) -> None:
         """Let every pool job end when it will."""
 
@@ -380,6 +389,8 @@ class Recorder:
         if (writes := self.writes) is not None:
             if isinstance(call.request, FunctionCall) and not (call.is_structure or elsewhere or call.is_child):
                 writes.tools.begin(span, parent, writes.watched())
+                if self.stdin is not None:
+                    self.stdin.begin(span)
             elif writes.has_tools:
                 writes.tools.inherit(span, parent)
         if call.is_whole and not elsewhere:

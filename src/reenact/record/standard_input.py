@@ -63,10 +63,39 @@ class _Raw(io.RawIOBase):
         return self._file.isatty()
 
 
+class TextIOWrapper(io.TextIOWrapper):
+    """The standard input as text, by the name of the class that it stands for; counts the characters that are taken.
+
+    Its buffer reads ahead, so that what was read from the descriptor does not say who took it.
+    """
+
+    taken = 0
+
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # as Python has it
+        """Read a line."""
+        return self._take(super().readline(size))
+
+    def read(self, size: int | None = -1, /) -> str:
+        """Read characters, or all there are."""
+        return self._take(super().read(size))
+
+    def __next__(self) -> str:
+        """Give the next line."""
+        return self._take(super().__next__())
+
+    def _take(self, text: str) -> str:
+        self.taken += len(text)
+        return text
+
+
 class StandardInput:
     """Keeps what the process reads from its standard input."""
 
     def __init__(self) -> None:
+        self._stream: TextIOWrapper | None = None
+        self._asked = 0
+        """Characters that were typed at a terminal."""
+        self._began: dict[int, int] = {}
         self._content = bytearray()
         self._more = 0
         self._terminal = False
@@ -79,7 +108,7 @@ class StandardInput:
             if type(stream) is not io.TextIOWrapper or stream.fileno() != 0:
                 return
             self._terminal = stream.isatty()
-            ours = io.TextIOWrapper(
+            ours = self._stream = TextIOWrapper(
                 io.BufferedReader(_Raw(self._keep)), encoding=stream.encoding, errors=stream.errors, newline=None
             )
             ours.mode = "r"  # type: ignore[misc]  # Python sets it so as well
@@ -129,9 +158,21 @@ class StandardInput:
                 console.tell("stdout", str(prompt))  # a terminal is prompted past the stream
             line = ask(prompt)
             self._keep(f"{line}\n".encode("utf-8", "surrogateescape"))
+            self._asked += len(line) + 1
             return line
 
         return input
+
+    def begin(self, span: int) -> None:
+        """Note where the input stands as the call of a tool begins."""
+        self._began[span] = self._taken()
+
+    def end(self, span: int) -> int:
+        """Say how many characters were taken since the call of a tool began."""
+        return self._taken() - self._began.pop(span, self._taken())
+
+    def _taken(self) -> int:
+        return self._asked + (self._stream.taken if self._stream is not None else 0)
 
     @property
     def pending(self) -> bool:

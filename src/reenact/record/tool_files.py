@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from reenact.boundary.files import PathChange
+from reenact.record import touches
 from reenact.record.file_text import kept, plain
 from reenact.record.open_files import appends, open_paths
 from reenact.values import alarms
@@ -68,11 +69,14 @@ class ToolFiles:
         safe: Callable[[str], str],
         is_clean: Callable[[str], bool],
         read: dict[str, None],
+        folder: str,
     ) -> None:
         """`stated` tells what is at a path, `content` reads a file, `safe` and `is_clean` redact paths and texts.
 
-        What tools changed and other code reads then is put into `read`.
+        What tools changed and other code reads then is put into `read`. What lies in the program's `folder` is named
+        from there.
         """
+        self._inside = f"{folder.rstrip(os.sep)}{os.sep}"
         self._stated, self._content, self._safe, self._is_clean = stated, content, safe, is_clean
         self._open: dict[int, _Call] = {}
         self._known: dict[str, tuple[Mark, State]] = {}
@@ -87,6 +91,7 @@ class ToolFiles:
         """Tell whether any call is open."""
         return bool(self._open)
 
+    @touches.aside()
     def begin(self, span: int, parent: int, watched: Mapping[str, bool]) -> None:
         """Begin with a call of a tool; `watched` are files changed without an event, and whether each is a database."""
         call = self._open[span] = _Call(self._open.get(parent))
@@ -104,6 +109,7 @@ class ToolFiles:
             self._open[span] = call
             call.spans += 1
 
+    @touches.aside()
     def changes(self, span: int, change: PathChange, *, is_database: bool) -> None:
         """Note that a path is about to be changed, or that a database is about to be opened."""
         call = self._open.get(span)
@@ -114,6 +120,7 @@ class ToolFiles:
         if change.path not in call.files and change.path not in call.marks and len(call.files) < _MOST:
             call.files[change.path] = self._cut(change.path) if change.keeps else self._state(change.path)
 
+    @touches.aside()
     def end(self, span: int) -> str:
         """End a call; tell the files that it changed as JSON, or nothing."""
         call = self._open.pop(span, None)
@@ -141,7 +148,7 @@ class ToolFiles:
         if before == after and "lost" not in (before or {}):
             return None
         self._changed.add(path)
-        return {"path": self._safe(path), "before": before, "after": after}
+        return {"path": self._safe(path.removeprefix(self._inside)), "before": before, "after": after}
 
     def _look(self, path: str) -> State:
         """Say what is at a path; where it stands as it did, what was said of it last."""

@@ -8,6 +8,8 @@ that is opened a look.
 from __future__ import annotations
 
 import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from reenact.boundary import audit, place
@@ -44,6 +46,16 @@ open_calls: Final[dict[int, Touches]] = {}
 _lock = locks.rlock()
 _hooked = False
 _busy = threading.local()
+
+
+@contextmanager
+def aside() -> Generator[None]:
+    """Surround what we do ourselves while a tool is at work."""
+    before, _busy.now = getattr(_busy, "now", False), True
+    try:
+        yield
+    finally:
+        _busy.now = before
 
 
 def begin(span: int) -> Touches:

@@ -36,13 +36,19 @@ UNSPELLED = "reenact.tool.unspelled"
 """Why the change that a declared tool made in memory could not be written down, and an answer does not put it back."""
 PRINTED = "reenact.tool.printed"
 """JSON list of `[stream, text, pieces before it]`: what it wrote to standard output and error."""
+TAKEN = "reenact.tool.stdin"
+"""JSON list of one number: how many characters of the standard input it took; an answer takes as many."""
 LEFT_OUT = "reenact.tool.left_out"
 """JSON list: parameters that a framework filled in and no schema offers; they are no part of the question."""
 SOURCE = "reenact.function.source"
 """A digest of the source of the function and of the agent's own code that it names; absent where nothing is known."""
 FOLDER = "reenact.tool.folder"
 """The attribute of a tool that left its process in another working folder: which one. An answer does not."""
-OF_FOUND = (TOUCHED, HELD, CHANGED, STATE, REACHES, AFTER, UNSPELLED, PRINTED, FOLDER)
+DREW = "reenact.tool.drew"
+"""The attribute of a tool that drew from generators which the program had seeded: their names. An answer does not."""
+FILES = "reenact.tool.files"
+"""JSON list: `{"path": …, "before": …, "after": …}` of each file that it changed (`values.tool_files`)."""
+OF_FOUND = (TOUCHED, HELD, CHANGED, STATE, REACHES, AFTER, UNSPELLED, PRINTED, FOLDER, DREW, TAKEN, FILES)
 
 
 def is_found(node: Node) -> bool:

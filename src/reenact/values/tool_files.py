@@ -7,15 +7,12 @@ of a file that was only appended to, the size before (`cut`) and what came behin
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
+from reenact.values.discovered_tools import FILES
 from reenact.values.file_writes import State
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
 from reenact.values.run import Node
-
-FILES: Final = "reenact.tool.files"
-"""JSON list: `{"path": …, "before": …, "after": …}` of each file that a tool changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +20,7 @@ class ToolFile:
     """One file that a tool changed. None stands for nothing there."""
 
     path: str
+    """Where it lies in the program's folder, from there; else absolute."""
     before: State | None
     after: State | None
 
