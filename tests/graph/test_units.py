@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import pytest
+
 from came_in import came_in
 from made import Made
 from reenact.graph.verdict import judge
-from reenact.values.run import Grade, KitItem, Run
+from reenact.values.history import History
+from reenact.values.json import Json, compact
+from reenact.values.run import WRITTEN, Grade, KitItem, Run
 
 
 def kit(run: Run) -> dict[str, KitItem]:
@@ -64,3 +68,19 @@ def test_a_script_has_nothing_to_deliver() -> None:
     made = Made(1)
     made.tool("a", {}, 1)
     assert "request" not in kit(made.run())
+
+
+@pytest.mark.parametrize(
+    ("then", "written", "said"),
+    [("one", [], False), ("another", [], True), ("another", ["flags.json"], False)],
+    ids=["as it was", "changed", "by a request"],
+)
+def test_a_file_that_changed_between_units_that_stand_on_each_other(then: str, written: list[str], said: bool) -> None:  # noqa: FBT001 - of a table
+    def reading(digest: str, *paths: str) -> Run:
+        read: Json = {"path": "/app/flags.json", "before": {"size": 1, "mtime": "1", "digest": digest}}
+        files: list[Json] = [{"path": f"/app/{path}", "before": None, "after": None} for path in paths]
+        return came_in(**{WRITTEN: compact({"files": files, "reads": [read]})})
+
+    history = History(units=(reading("one", *written),))
+    reasons = [reason.lost for reason in judge(reading(then), history).reasons if reason.field == "files"]
+    assert any("it changed between them" in each for each in reasons) is said

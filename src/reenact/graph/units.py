@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from reenact.values import unit
 from reenact.values.history import History
+from reenact.values.json import compact
 from reenact.values.lenient import as_count, as_list, as_text
 from reenact.values.redaction_marks import MARK
 from reenact.values.run import FOLLOWED, KitItem, Reason, Run
@@ -66,6 +67,9 @@ def _standing_reasons(run: Run, history: History | None) -> Iterator[Reason]:
     if history is not None:
         for lost in history.lost:
             yield Reason(call="run", field="state", lost=f"stands on {lost}", fix=fix)
+        if changed := _read_in_two_states((*history.units, run)) if history.units else []:
+            lost = f"{', '.join(changed[:_NAMED])} as each of the units read it: it changed between them"
+            yield Reason(call="run", field="files", lost=lost, fix="let a request read such a file by itself")
         return
     if loss := unit.unseen(run):
         yield Reason(call="run", field="state", lost=f"stands on {loss}", fix=fix)
@@ -77,6 +81,22 @@ def _standing_reasons(run: Run, history: History | None) -> Iterator[Reason]:
     state = ", ".join(as_text(each) for each in as_list(basis.get("state"))[:_NAMED])
     lost = f"stands on unit {', '.join(labels)}: it may read what they left in {state}, and is delivered without them"
     yield Reason(call="run", field="state", lost=lost, fix=fix)
+
+
+def _read_in_two_states(runs: Iterable[Run]) -> list[str]:
+    """Name the files that units read in different states, and that none of them wrote: a replay has one state."""
+    from reenact.values.file_writes import writes_of  # most runs stand on no other
+
+    states: dict[str, set[str]] = {}
+    written = set[str]()
+    for writes in filter(None, map(writes_of, runs)):
+        written |= writes.files.keys()
+        for path, file in writes.reads.items():
+            before = file.before or {}
+            known = before.get("digest") or compact([before.get("size"), before.get("mtime")])
+            states.setdefault(writes.named(path), set()).add(str(known))
+        written |= {writes.named(path) for path in writes.files}
+    return sorted(name for name, each in states.items() if len(each) > 1 and name not in written)
 
 
 _NAMED = 3
