@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -122,3 +123,30 @@ def test_a_call_inside_counts_for_both(tmp_path: Path, writes: Writes) -> None:
     entries = told(writes, path, act=lambda: path.write_text("a"))
     assert parsed_or_none(writes.tools.end(OUTER)) == entries != []
     assert not writes.has_tools
+
+
+def test_who_only_reads_a_large_database_changed_nothing(tmp_path: Path, writes: Writes) -> None:
+    path = tmp_path / "shop.db"
+    changed(path, "create table t(a)")
+    changed(path, "insert into t values (zeroblob(2000000))")
+    assert told(writes, path, act=lambda: rows(path)) == []
+    entries = told(writes, path, act=lambda: changed(path, "insert into t values (1)"))
+    assert [each.lost for each in read(entries)] == ["it is too large"]
+
+
+def test_of_very_many_files_the_last_ones_are_named_as_lost(tmp_path: Path, writes: Writes) -> None:
+    paths = [tmp_path / f"{number}.txt" for number in range(120)]
+    entries = told(writes, *paths, act=lambda: [path.write_text("x") for path in paths])
+    assert [each.lost for each in read(entries)].count("the call changed more than 100 files") == 20
+    assert len(entries) == 120
+
+
+def test_a_trace_does_not_reach_a_descriptor_by_its_path(tmp_path: Path, answering: list[str]) -> None:
+    target = tmp_path / "ledger"
+    text = "forged"
+    state: dict[str, Json] = {"text": text, "digest": hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}
+    with target.open("w") as stream:
+        path = f"{tmp_path}/../{tmp_path.name}/../../../../../../../../proc/self/fd/{stream.fileno()}"
+        empty: dict[str, Json] = {"size": 0, "cut": True}
+        answered_files.put_back([{"path": path, "before": empty, "after": {"from": 0, **state}}])
+    assert (target.read_text(), answering) == ("", [])

@@ -8,20 +8,20 @@ whoever has it open: its content comes by SQLite's own backup, which asks for th
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import os
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any, Final
 
 from reenact.boundary import path_copies
+from reenact.values.file_writes import content_of
 from reenact.values.json import Json
 from reenact.values.lenient import as_count, as_object, as_text
 from reenact.values.tool_files import ToolFile, read
 
-_SQLITE: Final = b"SQLite format 3\0"
+_SYSTEM: Final = ("/proc/", "/dev/", "/sys/", "/run/")
+"""What is no file of the copy, whatever a trace says."""
 _LARGEST: Final = 1 << 20
 _LOCKED_S: Final = 2.0
 
@@ -57,7 +57,7 @@ def put_back(entries: list[Json]) -> None:
 def _put(file: ToolFile) -> None:
     named = os.path.join(_folder[0], file.path)  # noqa: PTH118 - a path of the program's
     path = _copy_of(named)
-    if _is(path, file.after, file.before):
+    if os.path.normpath(named).startswith(_SYSTEM) or _is(path, file.after, file.before):
         return
     if not _is(path, file.before, None):  # whoever reads it finds another one, and tells of it
         return
@@ -68,7 +68,7 @@ def _put(file: ToolFile) -> None:
         _remove(path)
     elif kind := as_text(after.get("kind")):
         _make(path, kind, as_text(after.get("to")))
-    elif (content := _content(after)) is None:
+    elif (content := content_of(after)) is None:
         raise NotPutBack(f"{file.path}: what it was is damaged")
     elif after.get("sqlite") is True:
         _fill(path, content)
@@ -96,9 +96,9 @@ def _is(path: str, state: Any, before: Any) -> bool:
     if state.get("cut") is True:
         return size == state.get("size")
     if (begin := as_count(state.get("from"))) is not None:
-        return size != as_object(before).get("size") and _bytes(path, begin) == _content(state)
+        return size != as_object(before).get("size") and _bytes(path, begin) == content_of(state)
     if state.get("sqlite") is True:
-        content = _content(state)
+        content = content_of(state)
         return content is not None and _lines(path) == _lines_of(content)
     data = _bytes(path, 0)
     return hashlib.blake2b(data, digest_size=16).hexdigest() == state.get("digest")
@@ -108,16 +108,6 @@ def _bytes(path: str, begin: int) -> bytes:
     with open(path, "rb") as stream:  # noqa: PTH123 - as above
         stream.seek(begin)
         return stream.read(_LARGEST + 1)
-
-
-def _content(state: Any) -> bytes | None:
-    """Give what a file held; None where that is no more what was kept."""
-    text, packed = state.get("text"), state.get("zlib")
-    try:
-        content = text.encode() if isinstance(text, str) else zlib.decompress(base64.b64decode(str(packed)))
-    except (ValueError, zlib.error):
-        return None
-    return content if hashlib.blake2b(content, digest_size=16).hexdigest() == state.get("digest") else None
 
 
 def _remove(path: str) -> None:

@@ -12,7 +12,6 @@ import os
 import shutil
 import stat
 import tempfile
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,7 +26,16 @@ from reenact.seal import inventory
 from reenact.values import unit
 from reenact.values.call import FunctionCall, Returned, Value
 from reenact.values.discovered_tools import FILES
-from reenact.values.file_writes import DISK_TICK_NS, Absences, FileWrites, State, WrittenFile, together, writes_of
+from reenact.values.file_writes import (
+    DISK_TICK_NS,
+    Absences,
+    FileWrites,
+    State,
+    WrittenFile,
+    content_of,
+    together,
+    writes_of,
+)
 from reenact.values.json import Json
 from reenact.values.lenient import as_count, as_list, as_text
 from reenact.values.output import outputs
@@ -273,26 +281,11 @@ def _entry(path: str, before: State | None) -> dict[str, Json] | None:
     time = {"mtime": mtime} if (mtime := as_text(before.get("mtime"))).isdecimal() else {}
     if before.get("cut") is True:
         return {"path": path, "kind": "cut", "size": size, **time} if _size(path) >= size else None
-    content = _content(before)
+    content = content_of(before)
     if content is None:
         return None
     mode = (as_count(before.get("mode")) or 0o644) & 0o777
     return {"path": path, "kind": "file", "content": base64.b64encode(content).decode(), "mode": mode, **time}
-
-
-def _content(before: State) -> bytes | None:
-    """Give what a file held before; None where that was not kept, or is no more what was kept."""
-    text, packed = before.get("text"), before.get("zlib")
-    try:
-        if isinstance(text, str):
-            content = text.encode()
-        elif isinstance(packed, str):
-            content = zlib.decompressobj().decompress(base64.b64decode(packed), 1 << 20)
-        else:
-            return None
-    except (ValueError, zlib.error):
-        return None
-    return content if hashlib.blake2b(content, digest_size=16).hexdigest() == before.get("digest") else None
 
 
 def _size(path: str) -> int:

@@ -34,7 +34,8 @@ _KEPT_OF_PROCESS: Final = 16 << 20
 _READ: Final = 1 << 20
 """Bytes of one file that are read."""
 _MOST: Final = 100
-"""Files of one call that are told."""
+"""Files of one call that are told whole."""
+_MOST_NAMED: Final = 1_000
 _SYSTEM: Final = ("/proc/", "/dev/", "/sys/", "/run/")
 _BESIDE: Final = ("-wal", "-journal")
 _SQLITE: Final = b"SQLite format 3\0"
@@ -117,7 +118,13 @@ class ToolFiles:
             return
         if is_database and len(self._databases) < _MOST:
             self._databases[change.path] = True
-        if change.path not in call.files and change.path not in call.marks and len(call.files) < _MOST:
+        if change.path in call.files or change.path in call.marks or len(call.files) >= _MOST_NAMED:
+            return
+        if is_database:  # who opens one may only read it
+            call.marks[change.path] = self._mark(change.path), self._look(change.path)
+        elif len(call.files) >= _MOST:
+            call.files[change.path] = {"lost": f"the call changed more than {_MOST} files"}
+        else:
             call.files[change.path] = self._cut(change.path) if change.keeps else self._state(change.path)
 
     @touches.aside()
@@ -142,13 +149,18 @@ class ToolFiles:
 
     def _entry(self, path: str, before: State) -> Json:
         try:
-            after: State = self._tail(path, before) if before is not None and "cut" in before else self._look(path)
+            after: State = self._after(path, before)
         except OSError as error:
             after = {"lost": f"it cannot be read: {error.strerror}"}
-        if before == after and "lost" not in (before or {}):
+        if before == after:
             return None
         self._changed.add(path)
         return {"path": self._safe(path.removeprefix(self._inside)), "before": before, "after": after}
+
+    def _after(self, path: str, before: State) -> State:
+        if before is not None and "cut" in before:
+            return self._tail(path, before)
+        return self._stated(path) if before is not None and "lost" in before else self._look(path)
 
     def _look(self, path: str) -> State:
         """Say what is at a path; where it stands as it did, what was said of it last."""

@@ -7,7 +7,10 @@ of the part which ended last.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -23,6 +26,25 @@ State = Mapping[str, Json]
 
 DISK_TICK_NS: Final = 10_000_000
 """So far the clock of a disk may be behind: a tick of the slowest kernel (CONFIG_HZ=100)."""
+
+
+_LARGEST: Final = 1 << 20
+"""Bytes of one file that a recording may keep."""
+
+
+def content_of(state: State) -> bytes | None:
+    """Give what a file held; None where that was not kept, or is no more what was kept."""
+    text, packed = state.get("text"), state.get("zlib")
+    try:
+        if isinstance(text, str):
+            content = text.encode()
+        elif isinstance(packed, str):
+            content = zlib.decompressobj().decompress(base64.b64decode(packed), _LARGEST)
+        else:
+            return None
+    except (ValueError, zlib.error):
+        return None
+    return content if hashlib.blake2b(content, digest_size=16).hexdigest() == state.get("digest") else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
