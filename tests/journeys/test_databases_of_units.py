@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import sys
 from typing import Any
 
@@ -129,3 +130,112 @@ def test_a_recording_leaves_the_program_its_locks_on_the_files_that_it_reads(des
     live = desk.reenact("run", "-q", "--", "python", desk.write("locked.py", LOCKED))
     assert live.returncode == 0, live.stderr
     assert [line.strip() for line in live.stdout.splitlines() if line.strip()] == ["unit", "unit", "unit", "run"]
+
+
+CLOSING = """
+import sqlite3
+import threading
+import reenact
+
+sqlite3.connect("shop.db").execute("CREATE TABLE IF NOT EXISTS orders (item)")
+begun, opened, closed = threading.Event(), threading.Event(), threading.Event()
+
+@reenact.tool
+def wait_for(name):
+    return globals()[name].wait(30)
+
+@reenact.tool
+def answer(item):
+    return item
+
+@reenact.unit
+def order(item):
+    database = sqlite3.connect("shop.db")
+    if item == "pan":
+        opened.set()
+        wait_for("closed")
+    (number,) = database.execute("SELECT count(*) FROM orders").fetchone()
+    database.execute("INSERT INTO orders VALUES (?)", (answer(item),))
+    database.commit()
+    if item == "tea":  # the one that comes in meanwhile has the database open, and waits
+        begun.set()
+        wait_for("opened")
+    database.close()
+    return number
+
+def follow():
+    begun.wait()
+    order("pan")
+
+if __name__ == "__main__":
+    following = threading.Thread(target=follow)
+    following.start()
+    order("tea")
+    closed.set()
+    following.join()
+"""
+
+
+@pytest.mark.always
+def test_units_that_overlap_while_nobody_changes_the_database_read_what_each_would_alone(desk: Desk) -> None:
+    live = desk.reenact("run", "-q", "--", "python", desk.write("closing.py", CLOSING))
+    assert live.returncode == 0, live.stderr
+    listed = json.loads(desk.reenact("ls", "--json").stdout)["runs"]
+    orders = [run for run in reversed(listed) if run["name"] == "order"]
+    assert [run["verdict"] for run in orders] == ["exact", "exact"]
+
+
+WORKERS = """
+import os
+import sqlite3
+import sys
+import reenact
+
+@reenact.tool
+def answer(item):
+    return item
+
+@reenact.unit
+def order(item):
+    database = sqlite3.connect("shop.db")
+    database.execute("CREATE TABLE IF NOT EXISTS orders (item)")
+    (number,) = database.execute("SELECT count(*) FROM orders").fetchone()
+    database.execute("INSERT INTO orders VALUES (?)", (answer(item),))
+    database.commit()
+    database.close()
+    return number
+
+def work():
+    order("tea")
+
+if __name__ == "__main__":
+    ends = [os.pipe() for _ in range(int(sys.argv[1]))]
+    pids = []
+    for reading, writing in ends:
+        if not (pid := os.fork()):
+            for _, each in ends:
+                os.close(each)
+            os.read(reading, 1)
+            work()
+            os.read(reading, 1)
+            sys.exit(0)
+        pids.append(pid)
+    for pid, (_, writing) in zip(pids, ends):
+        os.write(writing, b"g")
+        __import__("time").sleep(1.0)
+    for pid, (_, writing) in zip(pids, ends):
+        os.close(writing)
+        os.waitpid(pid, 0)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
+@pytest.mark.always
+@pytest.mark.parametrize(("workers", "verdict"), [(1, "exact"), (2, "partial")])
+def test_a_server_of_one_worker_has_nobody_beside_it(desk: Desk, workers: int, verdict: str) -> None:
+    with sqlite3.connect(desk.folder / "shop.db") as database:
+        database.execute("CREATE TABLE orders (item)")
+    live = desk.reenact("run", "-q", "--", "python", desk.write("workers.py", WORKERS), str(workers))
+    assert live.returncode == 0, live.stderr
+    listed = json.loads(desk.reenact("ls", "--json").stdout)["runs"]
+    assert [run["verdict"] for run in listed if run["name"] == "order"] == [verdict] * workers

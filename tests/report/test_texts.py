@@ -3,6 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from made import Made, user
 from reenact.compare.align import compare
 from reenact.compare.judge import judge_replay
@@ -10,7 +12,9 @@ from reenact.graph.verdict import judge
 from reenact.report import diff as diffs
 from reenact.report import replay as replays
 from reenact.report.doctor import doctor
+from reenact.report.documents import replay_document
 from reenact.values.effects import Seal, seals
+from reenact.values.json import Json
 from reenact.values.judgement import ReplayResult
 from reenact.values.run import Grade, KitItem, Reason, Run, Verdict
 
@@ -168,3 +172,15 @@ def test_no_report_lets_a_trace_speak_to_the_terminal() -> None:
         *doctor(Verdict(grade=Grade.NONE, reasons=(Reason(call=evil, field=evil, lost=evil, fix=evil),))),
     ]
     assert not [text for text in texts if set(text) & set("\x1b\x07\x9b\u202e\n\r")]
+
+
+@pytest.mark.parametrize(("result", "why"), [("same", ""), ("diverged", ", which may be why")])
+def test_a_replay_of_a_partial_recording_names_what_that_lacks(result: str, why: str) -> None:
+    lacks: list[dict[str, Json]] = [{"call": "run", "field": "end", "lost": f"nobody saw {n}"} for n in range(5)]
+    lacks += [{"call": f"tool pay #{n}", "field": "end", "lost": "nobody saw 0"} for n in range(2)]
+    told = ReplayResult(result=result, lacks=lacks)
+    lines = replays.replayed(told)
+    assert f"  the recording is partial{why}: run and 2 more: end: nobody saw 0" in lines
+    assert sum("the recording is partial" in each for each in lines) == 3
+    assert "  … 2 more that it lacks: `reenact doctor` lists them" in lines
+    assert replay_document(told)["lacks"] == lacks

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 from reenact.boundary import lanes
@@ -43,6 +44,7 @@ class _Inheritance:
 
 
 _INHERITANCE: Final = _Inheritance()
+_TRACKER: Final = b"multiprocessing.resource_tracker"
 
 
 def inherits_from_here() -> None:
@@ -281,6 +283,24 @@ def is_worker() -> bool:
     """Tell whether `multiprocessing` started this process; of one that it ended by a signal nothing was recorded."""
     processes = sys.modules.get("multiprocessing.process")
     return processes is not None and processes.parent_process() is not None
+
+
+def is_only_child() -> bool:
+    """Tell whether the process that started this one has no other child: a server with one worker (proc(5)).
+
+    What `multiprocessing` starts to look after its resources is none. False where nobody can tell.
+    """
+    parent = os.getppid()
+    try:
+        lists = [path.read_text().split() for path in Path(f"/proc/{parent}/task").glob("*/children")]
+        others = {each for words in lists for each in words} - {str(os.getpid())}
+        return (
+            bool(lists)
+            and parent > 1
+            and all(_TRACKER in Path(f"/proc/{each}/cmdline").read_bytes() for each in others)
+        )
+    except OSError:
+        return False
 
 
 def _in_child() -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from reenact.boundary import door, inbound_clients, lanes, memory_databases, place
 from reenact.boundary.lanes import Lane
 from reenact.boundary.place import Place
-from reenact.values import locks
+from reenact.values import alarms, locks
 
 if TYPE_CHECKING:
     from reenact.boundary.unit_dependencies import Standing
@@ -127,11 +127,13 @@ def watch() -> Callable[[], None]:
 
 
 _begins: list[Callable[[Inbound], None]] = []
+_ends: list[Callable[[Inbound], None]] = []
 
 
-def hear_begins(listener: Callable[[Inbound], None] | None) -> None:
-    """Have `listener` called for each unit that begins, before it does anything; None to stop."""
-    _begins[:] = [] if listener is None else [listener]
+def hear(begins: Callable[[Inbound], None] | None, ends: Callable[[Inbound], None] | None) -> None:
+    """Have `begins` called for each unit before it does anything, `ends` when it is at its end; None to stop."""
+    _begins[:] = [] if begins is None else [begins]
+    _ends[:] = [] if ends is None else [ends]
 
 
 _begun = [0]
@@ -258,12 +260,15 @@ class Inbound:
                 return
             self.ended, self._answer = True, (answered, error)
             self._last = _begun[0]
-        self.stands_on = _stand.end(self._standing, self.entry, self.others)
-        try:
-            if self._end is not None:
-                self._end(answered, error)
-        finally:
-            self.over = True
+        with alarms.postponed():  # a server's worker is often told to quit just now, and raises where it is
+            for each in _ends:
+                each(self)
+            self.stands_on = _stand.end(self._standing, self.entry, self.others)
+            try:
+                if self._end is not None:
+                    self._end(answered, error)
+            finally:
+                self.over = True
 
 
 _UNIT: ContextVar[Inbound | None] = ContextVar("reenact_inbound", default=None)

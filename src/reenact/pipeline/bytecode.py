@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from importlib.machinery import SourceFileLoader
 from importlib.util import cache_from_source
@@ -32,14 +32,23 @@ def is_in_package(path: str) -> bool:
 
 def missing_caches() -> list[str]:
     """Give the source files of our imported modules whose caches are not there, or are older than their sources."""
-    modules = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] == _PACKAGE.name]
-    specs = [spec for module in modules if (spec := getattr(module, "__spec__", None)) is not None]
-    return [spec.origin for spec in specs if spec.origin and spec.cached and not _is_newer(spec.cached, spec.origin)]
+    return [source for source, cache in _imported() if not _is_newer(cache, source)]
+
+
+def _imported() -> Iterator[tuple[str, str]]:
+    """Give the source file and the cache of each of our modules that was imported."""
+    for name, module in list(sys.modules.items()):
+        spec = getattr(module, "__spec__", None) if name.partition(".")[0] == _PACKAGE.name else None
+        if spec is not None and spec.origin and spec.cached:
+            yield spec.origin, spec.cached
 
 
 def leave_uncached() -> list[str]:
-    """Have no cache of ours be written in this process from now on; gives the list that fills with their sources."""
-    sources: list[str] = []
+    """Have no cache of ours be written in this process from now on; gives the list that fills with their sources.
+
+    It begins with what was imported before: such a cache may stand in the copy alone, which the parent can tell.
+    """
+    sources = [source for source, _ in _imported()]
     loader: Any = SourceFileLoader
     original = loader._cache_bytecode  # noqa: SLF001 - importlib's door for it
 

@@ -121,10 +121,12 @@ def replay_and_judge(
     """
     if order.history_max is not None:
         recording = replace(recording, most=order.history_max)
-    check_judgeable(recording, program(order.words))
+    reasons = check_judgeable(recording, program(order.words))
     _check_named(recording, order.policy)
     argv, cwd = command(recording, program(order.words), order.app)
     outcome = replay(recording, argv, cwd, order.policy, store, start=printing(stdout, stderr))
+    lacks: list[dict[str, Json]] = [{"call": each.call, "field": each.field, "lost": each.lost} for each in reasons]
+    outcome = replace(outcome, result=replace(outcome.result, lacks=lacks))
     judgement = None
     if order.assertions:
         from reenact.assess.fix import judge_fix

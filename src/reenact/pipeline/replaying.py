@@ -49,7 +49,7 @@ from reenact.values.file_writes import FileWrites, writes_of
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_text
 from reenact.values.output import is_noted, outputs
-from reenact.values.run import PAUSES, STOPPED, Grade, Run
+from reenact.values.run import PAUSES, STOPPED, Grade, Reason, Run
 from reenact.values.terminal import tell
 
 if TYPE_CHECKING:  # most replays let nothing out
@@ -102,10 +102,10 @@ def policy_note(run: Run, store: DirectoryStore) -> str:
     return guard.note if guard.otherwise else ""
 
 
-def check_judgeable(recording: RunSource, argv: Sequence[str] = ()) -> None:
+def check_judgeable(recording: RunSource, argv: Sequence[str] = ()) -> list[Reason]:
     """Raise `CannotJudge` where nothing in the recording could answer a call, or its program would wait for ever.
 
-    `argv` is the command that the user names, if any.
+    `argv` is the command that the user names, if any. Gives what the recording lacks.
     """
     if not argv:
         _check_is_no_server(recording)
@@ -114,6 +114,7 @@ def check_judgeable(recording: RunSource, argv: Sequence[str] = ()) -> None:
         why = verdict.reasons[0] if verdict.reasons else None
         lost = f"{why.call}: {why.lost}" if why else "no call was recorded"
         raise CannotJudge(f"run {recording.run.id[:12]} cannot be replayed: {lost}", hint=why.fix if why else "")
+    return [each for each in verdict.reasons if each.field != "entry"]  # by now it is known
 
 
 def _check_is_no_server(recording: RunSource) -> None:

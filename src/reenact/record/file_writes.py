@@ -22,7 +22,7 @@ import sys
 import time
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from reenact.boundary import children, flows, program_threads, touches
@@ -30,7 +30,7 @@ from reenact.boundary.files import PathChange
 from reenact.boundary.inbound import Inbound
 from reenact.boundary.own_code import opens_data
 from reenact.record.listing import Listing
-from reenact.record.open_files import open_path, open_paths
+from reenact.record.open_files import file_bytes, file_digest, open_path, open_paths, readers
 from reenact.values import alarms
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
@@ -39,6 +39,7 @@ from reenact.values.run import NOTHING_WRITTEN, WRITTEN
 if TYPE_CHECKING:
     from reenact.record.file_text import Holding
     from reenact.record.listed_folders import ListedFolders
+    from reenact.record.open_databases import OpenDatabase, Overlap
     from reenact.record.tool_files import ToolFiles
 
 _MOST: Final = 1000
@@ -50,8 +51,6 @@ _KEPT_AT_START, _MOST_AT_START = 8 << 10, 20
 _READ: Final = 1 << 20
 """Bytes of one file that are read before it is changed."""
 _READ_OF_RUN: Final = 4 << 20
-_DIGESTED: Final = 32 << 20
-"""Bytes of a file that are read at the end; of a larger one its size is told."""
 _SYSTEM: Final = ("/proc/", "/dev/", "/sys/", "/etc/", "/usr/", "/lib", "/run/")
 """What lies there is no data of the program's."""
 _MOST_OF_READS: Final = 200
@@ -59,7 +58,6 @@ _MOST_OF_READS: Final = 200
 _MOST_READ: Final = 4096
 """Paths that were opened to read and are remembered."""
 _MOST_NAMES: Final = 200
-_MOST_KEPT_OPEN: Final = 32
 _MOST_TOUCHED: Final = 10_000
 _MOST_LOGGED: Final = 4 << 20
 """Characters of what libraries log to files that are remembered."""
@@ -68,8 +66,6 @@ _COARSE_NS: Final = 10_000_000
 """So far the clock of a disk may be behind: a tick of the slowest kernel (CONFIG_HZ=100)."""
 _OWN_ATTRIBUTES: Final = "user."
 _OF_OVERLAYS: Final = "user.overlay."
-_SQLITE: Final = b"SQLite format 3\0"
-_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _now: Callable[[], int] = time.time_ns  # the real one, before the clock integration stands in front of it
 
 Redacted = Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -82,7 +78,7 @@ class _File:
     """One path of one run."""
 
     __slots__ = (
-        *("at", "before", "beside", "content", "first", "handler", "is_cache", "is_log"),
+        *("at", "before", "content", "first", "handler", "is_cache", "is_log", "is_others", "overlap"),
         *("part_of", "path", "reads", "touch", "touched_ns"),
     )
 
@@ -93,8 +89,10 @@ class _File:
         """What it held before, where that may be kept."""
         self.reads = False
         """What it held before was read, or may have been."""
-        self.beside = False
-        """It is a database that another unit, which was under way at the same time, had open as well."""
+        self.overlap: Overlap | None = None
+        """What other units that were under way at the same time did to it, where it is a database that a unit uses."""
+        self.is_others: bool | None = None
+        """Whether anybody else had touched it when the unit ended; None before that."""
         self.is_cache = False
         """It lies in a cache: what it was before matters, and not what it became."""
         self.is_log = False
@@ -105,33 +103,16 @@ class _File:
         self.touched_ns = _now()
 
 
-class _Database:
-    """A database of SQLite's that was opened in this process."""
-
-    __slots__ = ("at", "changes", "openers", "users")
-
-    def __init__(self, changes: list[PathChange], at: str) -> None:
-        self.changes, self.at = changes, at
-        self.openers: list[Inbound] = []
-        """Units under way that made a connection, once for each."""
-        self.users: list[tuple[Inbound, _File]] = []
-        """Units under way that may use it, each with what is noted of it there."""
-
-    def use(self, unit: Inbound, file: _File) -> None:
-        """Note that a unit may use it from now on."""
-        self.users = [(user, other) for user, other in self.users if not user.over]
-        for _, other in self.users:
-            file.beside = other.beside = True
-        self.users.append((unit, file))
-
-
 class _Part:
     """What one unit, one run, or the process wrote."""
 
-    __slots__ = ("began_ns", "begun", "files", "folders", "last_touch", "more", "number", "read", "reads", "threads")
+    __slots__ = (
+        *("began_ns", "begun", "files", "folders", "is_unit", "last_touch"),
+        *("more", "number", "read", "reads", "threads"),
+    )
 
-    def __init__(self, began_ns: int, number: int) -> None:
-        self.began_ns, self.number = began_ns, number
+    def __init__(self, began_ns: int, number: int, *, is_unit: bool) -> None:
+        self.began_ns, self.number, self.is_unit = began_ns, number, is_unit
         self.begun = program_threads.begun()
         self.files: dict[str, _File] = {}
         self.reads: dict[str, _File] = {}
@@ -157,7 +138,7 @@ class Writes:
         self._reads: dict[str, None] = {}
         self._touched: dict[str, tuple[int, int]] = {}
         """The number of the part that touched a path last, and of the touch since which no other one did."""
-        self._databases: dict[str, _Database] = {}
+        self._databases: dict[str, OpenDatabase] = {}
         self._logged: dict[str, Counter[str]] = {}
         """What libraries logged, by the file that it went to."""
         self._logged_left = _MOST_LOGGED
@@ -174,7 +155,7 @@ class Writes:
         if self._tools is None:
             from reenact.record.tool_files import ToolFiles  # many programs have none
 
-            self._tools = ToolFiles(_stated, _bytes, self._safe, self._is_clean, self._tool_reads, self._folder)
+            self._tools = ToolFiles(_stated, file_bytes, self._safe, self._is_clean, self._tool_reads, self._folder)
         return self._tools
 
     @property
@@ -196,14 +177,14 @@ class Writes:
     def _part(self, owner: Owner) -> _Part:
         if isinstance(owner, Inbound):
             if owner.written is None:
-                owner.written = self._new(_now())
+                owner.written = self._new(_now(), is_unit=True)
             return cast("_Part", owner.written)
         part = self._parts.get(owner)
         return part or self._parts.setdefault(owner, self._new(self._began if owner is None else _now()))
 
-    def _new(self, began_ns: int) -> _Part:
+    def _new(self, began_ns: int, *, is_unit: bool = False) -> _Part:
         self._part_count += 1
-        return _Part(began_ns, self._part_count)
+        return _Part(began_ns, self._part_count, is_unit=is_unit)
 
     def _part_of(self, owner: Owner) -> _Part | None:
         return cast("_Part | None", owner.written) if isinstance(owner, Inbound) else self._parts.get(owner)
@@ -255,7 +236,7 @@ class Writes:
 
     def locks(self, handle: int) -> None:
         """Note that the program asks for a lock on a file that it has open. Raises `OSError`."""
-        _readers.lock(handle)
+        readers.lock(handle)
 
     def note(
         self, change: PathChange, at: str, *, handler: object = None, is_log: bool = False, is_cache: bool = False
@@ -265,7 +246,9 @@ class Writes:
 
     def connects(self, changes: list[PathChange], at: str) -> None:
         """Note that a database is opened: `changes` are its own path and those beside it."""
-        database = self._databases.setdefault(changes[0].path, _Database(changes, at))
+        from reenact.record.open_databases import OpenDatabase  # most programs have none
+
+        database = self._databases.setdefault(changes[0].path, OpenDatabase(changes, at, file_bytes))
         if isinstance(owner := self._owner(), Inbound):
             database.openers.append(owner)
 
@@ -277,6 +260,27 @@ class Writes:
             if open_now[path] > len(database.openers):
                 for change in database.changes:
                     self._note(unit, change, database.at)
+
+    def end(self, unit: Inbound) -> None:
+        """Note that a unit has ended, before anything is told of it: what others change from now on it did not read."""
+        part = self._part_of(unit)
+        if part is None:
+            return
+        for path, file in tuple(part.files.items()):
+            file.is_others = self._is_others(file, part)
+            if (database := self._databases.get(path)) is not None:
+                database.leave(unit)
+
+    def _is_others(self, file: _File, part: _Part) -> bool:
+        """Tell whether anybody else touched a file since a part did; of a database, whether that was no unit.
+
+        Of units that opened the same one, `OpenDatabase` tells whether they changed it.
+        """
+        database = self._databases.get(file.part_of or file.path)
+        if database is not None and part.is_unit:
+            return database.last_touch > file.first
+        last, since = self._touched.get(file.path, (part.number, file.first))
+        return last != part.number or since > file.first
 
     def _note(
         self,
@@ -298,8 +302,10 @@ class Writes:
             _look(file, part, change, read=change.reads or change.path in self._reads or self._reads_are_unknown)
             file.is_cache = is_cache
             part.files.setdefault(change.path, file)
-            if isinstance(owner, Inbound) and (database := self._databases.get(change.path)) is not None:
-                database.use(owner, file)
+            database = self._databases.get(change.path)
+            if isinstance(owner, Inbound) and database is not None:
+                file.overlap = database.use(owner)
+                file.overlap.is_single = self._has_siblings and children.is_only_child()
         elif file.before is not None and "cut" in file.before and not change.keeps:
             _look_behind(file, part, change)
         if is_log:
@@ -308,6 +314,8 @@ class Writes:
         self._count += 1
         file.touch = self._count
         file.first = file.first or self._count
+        if not part.is_unit and (database := self._databases.get(change.part_of or change.path)) is not None:
+            database.last_touch = self._count
         last = self._touched.pop(change.path, (0, 0))
         self._touched[change.path] = last if last[0] == part.number else (part.number, self._count)
         if len(self._touched) > _MOST_TOUCHED:
@@ -436,23 +444,29 @@ class Writes:
                 entry["log_of"] = self._safe(str(entry["log_of"]))
         if file.part_of:
             entry["part_of"] = self._safe(file.part_of)
-        last, since = self._touched.get(file.path, (part.number, file.first))
-        others = last != part.number or since > file.first or part.files.get(file.part_of, file).beside
-        if not alone and (others or (self._has_siblings and "cut" in (file.before or ()))):
-            entry["shared"] = True
-        others = others or (self._has_siblings and (file.part_of or file.path) in self._databases)
-        is_under_way = file.beside and self.tools.is_under_way(file.path)
-        if (
-            not alone
-            and others
-            and file.reads
-            and "cut" not in (file.before or {})
-            and (is_under_way or _has_changed(file))
-        ):
-            entry["mixed"] = True
+        if not alone:
+            entry |= self._sharing(file, part)
         entry["before"] = self._before(file, size_total)
         logged = self._logged.get(str(entry.get("log_of", file.path)), Counter[str]())
         entry["after"] = {"kind": "other"} if file.part_of else self._after(file, size_total, logged)
+        return entry
+
+    def _sharing(self, file: _File, part: _Part) -> dict[str, Json]:
+        """Say whether others may have changed a file since a part touched it, and while its code may have read it."""
+        overlap, is_others = part.files.get(file.part_of, file).overlap, self._is_others(file, part)
+        changed = overlap is not None and overlap.changed
+        followed = overlap is not None and overlap.followed
+        single = overlap is not None and overlap.is_single
+        entry: dict[str, Json] = {}
+        if is_others or changed or followed or (self._has_siblings and "cut" in (file.before or ())):
+            entry["shared"] = True
+        others = changed or (is_others if file.is_others is None else file.is_others)
+        if self._has_siblings and (file.part_of or file.path) in self._databases:
+            others = others or not (single and children.is_only_child())
+        if others and file.reads and "cut" not in (file.before or {}):
+            is_under_way = changed and self.tools.is_under_way(file.path)
+            if is_under_way or _has_changed(file):
+                entry["mixed"] = True
         return entry
 
     @property
@@ -496,11 +510,11 @@ class Writes:
             if size == begin:
                 return {**entry, "same": True}
         if size - begin > LARGEST:
-            return {**entry, **_digest(file.path, begin), "of": "bytes"}
-        data = _bytes(file.path, size - begin, begin)
+            return {**entry, **file_digest(file.path, begin), "of": "bytes"}
+        data = file_bytes(file.path, size - begin, begin)
         if file.content is not None and data == file.content:
             entry["same"] = True
-        body = holding(data, file.path, text=begin > 0, read=_bytes)
+        body = holding(data, file.path, text=begin > 0, read=file_bytes)
         return self._told_text(body, data, entry, size_total, logged)
 
     def _told_text(
@@ -575,10 +589,8 @@ def _has_changed(file: _File) -> bool:
     """Tell whether something else stands at a path now than when it was touched first."""
     if file.content is None:
         return True
-    state = _stated(file.path)
-    return (
-        state is None or state.get("size") != len(file.content) or _bytes(file.path, len(file.content)) != file.content
-    )
+    state, size = _stated(file.path), len(file.content)
+    return state is None or state.get("size") != size or file_bytes(file.path, size) != file.content
 
 
 def _look_behind(file: _File, part: _Part, change: PathChange) -> None:
@@ -593,10 +605,10 @@ def _keep(file: _File, before: dict[str, Json], part: _Part) -> None:
     size = int(str(before["size"]))
     try:
         if size > _READ or part.read + size > _READ_OF_RUN:
-            before |= _digest(file.path)
+            before |= file_digest(file.path)
             before["lost"] = "it is too large"
             return
-        file.content = _bytes(file.path, size)
+        file.content = file_bytes(file.path, size)
         part.read += len(file.content)
     except OSError as error:
         before["lost"] = f"it cannot be read: {error.strerror}"
@@ -625,74 +637,6 @@ def _attributes(path: str) -> Iterable[Json]:
         return [[name, _hash(os.getxattr(path, name))] for name in own]
     except OSError:  # its file system has none
         return []
-
-
-class _Readers:
-    """Descriptors through which files are read that this process may have locks on, by device and inode."""
-
-    __slots__ = ("_handles", "_locked")
-
-    def __init__(self) -> None:
-        self._handles: dict[tuple[int, int], int] = {}
-        self._locked: set[tuple[int, int]] = set()
-
-    def lock(self, handle: int) -> None:
-        """Note that the program asks for a lock on an open file."""
-        status = os.fstat(handle)
-        self._locked.add((status.st_dev, status.st_ino))
-
-    def open(self, path: str) -> tuple[int, bool]:
-        """Open a file to read; give its descriptor, and whether it is to be closed. Raises `OSError`."""
-        status = os.lstat(path)
-        file = status.st_dev, status.st_ino
-        kept = self._handles.get(file)
-        if kept is not None:
-            return kept, False
-        handle = os.open(path, _FLAGS)
-        is_kept = file in self._locked or path.endswith("-shm") or os.pread(handle, len(_SQLITE), 0) == _SQLITE
-        if is_kept:
-            self._close_unshared()
-            self._handles[file] = handle
-        return handle, not is_kept
-
-    def _close_unshared(self) -> None:
-        """Close what was deleted, and, of many, what the program itself has not open: it can have no lock there."""
-        counts = Counter(open_paths()) if len(self._handles) >= _MOST_KEPT_OPEN else None
-        for file, handle in tuple(self._handles.items()):
-            if not os.fstat(handle).st_nlink or (counts is not None and counts[open_path(handle)] <= 1):
-                del self._handles[file]
-                os.close(handle)
-
-
-_readers = _Readers()
-
-
-def _pieces(path: str, size: int, begin: int) -> Iterator[bytes]:
-    """Read a part of a file piece by piece; a locked file stays locked. Raises `OSError`."""
-    handle, is_closed = _readers.open(path)
-    try:
-        end = begin + size
-        while begin < end and (piece := os.pread(handle, min(end - begin, 1 << 18), begin)):
-            begin += len(piece)
-            yield piece
-    finally:
-        if is_closed:
-            os.close(handle)
-
-
-def _bytes(path: str, size: int, begin: int = 0) -> bytes:
-    return b"".join(_pieces(path, size, begin)) if size else b""
-
-
-def _digest(path: str, begin: int = 0) -> dict[str, Json]:
-    """Name the content of a large file; nothing where it is too large for that."""
-    size = os.lstat(path).st_size - begin
-    if size > _DIGESTED:
-        return {}
-    mark = hashlib.blake2b(digest_size=16)
-    for piece in _pieces(path, size, begin):
-        mark.update(piece)
-    return {"digest": mark.hexdigest()}
 
 
 def _hash(data: bytes) -> str:

@@ -32,7 +32,7 @@ from reenact.record.shield import shielded
 from reenact.record.standard_input import StandardInput
 from reenact.record.surroundings import entry_point
 from reenact.record.undeclared import Undeclared
-from reenact.values import locks, typed
+from reenact.values import alarms, locks, typed
 from reenact.values.call import ExceptionRecord
 from reenact.values.json import Json, compact
 from reenact.values.run import (
@@ -453,7 +453,8 @@ class Runs:
             return
         self._ending[run.place.root] = None
         try:
-            self._write_end(run, error, facts)
+            with alarms.postponed():
+                self._write_end(run, error, facts)
         finally:
             self._ending.pop(run.place.root, None)
 

@@ -17,13 +17,14 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from reenact.boundary.files import PathChange
 from reenact.record import touches
 from reenact.record.file_text import kept, plain
+from reenact.record.open_databases import BESIDE, Mark, database_mark
 from reenact.record.open_files import appends, open_paths
 from reenact.values import alarms
 from reenact.values.json import Json, compact
@@ -37,12 +38,10 @@ _MOST: Final = 100
 """Files of one call that are told whole."""
 _MOST_NAMED: Final = 1_000
 _SYSTEM: Final = ("/proc/", "/dev/", "/sys/", "/run/")
-_BESIDE: Final = ("-wal", "-journal")
 _SQLITE: Final = b"SQLite format 3\0"
 _HEADER: Final = 28
 _TOO_LARGE: Final = "it is too large"
 
-Mark: TypeAlias = tuple[Any, ...]
 State: TypeAlias = dict[str, Json] | None
 
 
@@ -97,7 +96,7 @@ class ToolFiles:
         """Begin with a call of a tool; `watched` are files changed without an event, and whether each is a database."""
         call = self._open[span] = _Call(self._open.get(parent))
         for path, is_database in {**watched, **self._databases}.items():
-            call.marks[path] = self._mark(path), self._look(path) if is_database else self._cut(path)
+            call.marks[path] = database_mark(path, self._content), self._look(path) if is_database else self._cut(path)
 
     def is_read(self, path: str) -> None:
         """Hear that other code reads a file."""
@@ -121,7 +120,7 @@ class ToolFiles:
         if change.path in call.files or change.path in call.marks or len(call.files) >= _MOST_NAMED:
             return
         if is_database:  # who opens one may only read it
-            call.marks[change.path] = self._mark(change.path), self._look(change.path)
+            call.marks[change.path] = database_mark(change.path, self._content), self._look(change.path)
         elif len(call.files) >= _MOST:
             call.files[change.path] = {"lost": f"the call changed more than {_MOST} files"}
         else:
@@ -137,7 +136,7 @@ class ToolFiles:
         if call.spans:
             return ""
         for path, (mark, before) in call.marks.items():
-            if mark != self._mark(path):
+            if mark != database_mark(path, self._content):
                 call.files.setdefault(path, before)
         if (outer := call.outer) is not None:
             outer.files = {**call.files, **outer.files}
@@ -164,21 +163,13 @@ class ToolFiles:
 
     def _look(self, path: str) -> State:
         """Say what is at a path; where it stands as it did, what was said of it last."""
-        mark = self._mark(path)
-        if (known := self._known.get(path)) is not None and known[0] == mark:
+        state_mark = database_mark(path, self._content)
+        if (known := self._known.get(path)) is not None and known[0] == state_mark:
             return known[1]
         state = self._state(path)
         if state is not None and "sqlite" in state:
-            self._known[path] = mark, state
+            self._known[path] = state_mark, state
         return state
-
-    def _mark(self, path: str) -> Mark:
-        """Tell a state of a file from another one: of a database by its change counter and the salt of its log, too."""
-        marks: list[Any] = [_status(path + suffix) for suffix in ("", *_BESIDE)]
-        for name, begin, size in ((path, 24, 4), (path + _BESIDE[0], 16, 8)):
-            with suppress(OSError):
-                marks.append(self._content(name, size, begin))
-        return tuple(marks)
 
     def _cut(self, path: str) -> State:
         state = self._stated(path)
@@ -222,7 +213,7 @@ class ToolFiles:
         (https://sqlite.org/fileformat2.html#the_rollback_journal).
         """
         try:
-            return any(self._content(database + _BESIDE[1], _HEADER, 0))
+            return any(self._content(database + BESIDE[1], _HEADER, 0))
         except OSError:
             return False
 
@@ -234,14 +225,6 @@ class ToolFiles:
             return {"lost": "redaction changes it"}
         self._room -= room
         return {"size": len(content), "digest": hashlib.blake2b(content, digest_size=16).hexdigest(), **spelled}
-
-
-def _status(path: str) -> tuple[int, int, int] | None:
-    try:
-        status = os.stat(path)  # noqa: PTH116 - at each call of a tool
-    except OSError:
-        return None
-    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _image(path: str, content: Callable[[str, int, int], bytes]) -> bytes:

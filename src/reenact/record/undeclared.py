@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from typing import Any, Final
 
 from reenact.boundary import audit, inbound, place, side_effects, telemetry, touches
@@ -71,19 +72,27 @@ _HOOK: Final = _Hook()
 def listen(listener: Undeclared | None, writes: Writes | None = None) -> None:
     """Have `listener` told from here on, and `writes` of files; None to stop."""
     _HOOK.listener, _HOOK.writes = listener, writes
-    inbound.hear_begins(None if writes is None else _begins)
+    inbound.hear(*(None, None) if writes is None else (_begins, _ends))
     if (listener is not None or writes is not None) and not _HOOK.hooked:
         audit.hear(side_effects.EVENTS | _LISTS | _LOCKS | _RECORD_LOCKS | {touches.ABSENT}, _hook)
         _HOOK.hooked = True
 
 
 def _begins(unit: Inbound) -> None:
+    _tell_of(unit, Writes.begin)
+
+
+def _ends(unit: Inbound) -> None:
+    _tell_of(unit, Writes.end)
+
+
+def _tell_of(unit: Inbound, hear: Callable[[Writes, Inbound], None]) -> None:
     writes = _HOOK.writes
     if writes is None or getattr(_HOOK.busy, "now", False):
         return
     _HOOK.busy.now = True
     try:
-        writes.begin(unit)
+        hear(writes, unit)
     except Exception:
         alarms.pass_on()
     finally:

@@ -293,6 +293,7 @@ def replay_document(
         "ways_out": [*result.ways_out],
         "reached": {**result.reached},
         "ended_with": result.ended_with,
+        "lacks": [*result.lacks],
         "outside": [*result.outside],
         "exit_code": {"recorded": result.recorded_exit, "replay": result.exit_code},
         "commit": {"recorded": commits[0], "current": commits[1]},

@@ -15,6 +15,7 @@ from reenact.values.lenient import as_count, as_list, as_object, as_text
 from reenact.values.redaction_marks import spelled
 
 _MOST = 20
+_MOST_LACKS = 3
 
 
 def first_line(result: ReplayResult) -> str:
@@ -56,6 +57,7 @@ def replayed(
     if result.other_code and result.result != "unjudged":
         lines.append(f"  {result.of_other_code}")
     lines += [f"  {line}" for line in _redaction(result)]
+    lines += [f"  {line}" for line in _lacks(result)]
     lines += [f"  {line}" for line in _printed(result)]
     lines += [f"  {line}" for line in _file_writes(result)]
     lines += [f"  {line}" for line in _world(result)]
@@ -123,6 +125,21 @@ def _redaction(result: ReplayResult) -> Iterator[str]:
     for miss in result.misses[:_MOST]:
         if hint := as_text(miss.get("hint")):
             yield hint
+
+
+def _lacks(result: ReplayResult) -> Iterator[str]:
+    """Say what the recording lacks, each loss once: nothing of that was compared, and it may be why one diverged."""
+    calls: dict[str, list[str]] = {}
+    for each in result.lacks:
+        calls.setdefault(f"{as_text(each.get('field'))}: {as_text(each.get('lost'))}", []).append(
+            as_text(each.get("call"))
+        )
+    why = ", which may be why" if result.result == "diverged" else ""
+    for lost, names in [*calls.items()][:_MOST_LACKS]:
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        yield f"the recording is partial{why}: {names[0]}{more}: {lost}"
+    if (hidden := len(calls) - _MOST_LACKS) > 0:
+        yield f"… {hidden} more that it lacks: `reenact doctor` lists them"
 
 
 def _exposure_line(replacements: list[dict[str, Json]]) -> str:

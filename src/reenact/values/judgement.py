@@ -153,6 +153,9 @@ class ReplayResult:
     far: there the recording ends, and nothing after it can be judged."""
     killed: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
     """Child processes that a signal ended in the middle of a call, as recorded: `call`, `id`, `signal`."""
+    lacks: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
+    """What a recording lacks whose verdict is not `exact`: `call`, `field`, `lost`. A replay compares nothing of that,
+    and where it diverged, that may be why."""
     outside: list[str] = field(default_factory=list[str])
     """Of a block of code that diverged: the scopes that it did not enter, in which the call was recorded."""
     redaction: dict[str, Json] | None = None
