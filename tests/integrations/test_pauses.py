@@ -84,3 +84,21 @@ def test_who_waits_at_the_end_of_the_program_is_told_to_have_never_gone_on() -> 
     finally:
         pauses.install(None)
         lanes.restart()
+
+
+@pytest.mark.parametrize("others_ns", [0, 5_000_000])
+def test_what_a_sleeper_itself_computes_is_nobody_elses_work(monkeypatch: pytest.MonkeyPatch, others_ns: int) -> None:
+    own_ns = 5_000_000
+    threads, processes = iter([0, own_ns]), iter([0, own_ns + others_ns])
+    monkeypatch.setattr(pauses, "_thread_time_ns", threads.__next__)
+    monkeypatch.setattr(pauses, "_process_time_ns", processes.__next__)
+    lanes.restart()
+    pauses.install(count(1).__next__)
+    try:
+        pauses.slept(time.sleep, SHORT, None)
+        lane = lanes.current()
+        (pause,) = pauses.take(lane.reel)[lane.path]
+        assert pause.beside == bool(others_ns)
+    finally:
+        pauses.install(None)
+        lanes.restart()

@@ -16,7 +16,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
-from types import FrameType
+from types import BuiltinFunctionType, FrameType
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -26,7 +26,7 @@ from reenact.boundary.lanes import Lane, Reel
 from reenact.boundary.tape import Sites, Source
 
 T = TypeVar("T")
-_process_time_ns, _time_ns = time.process_time_ns, time.time_ns
+_process_time_ns, _thread_time_ns, _time_ns = time.process_time_ns, time.thread_time_ns, time.time_ns
 """The clocks themselves, and not those that the agent's code reads."""
 _COMPUTED_NS: Final = 200_000
 """As much processor time of others within a pause is more than what goes on in any process."""
@@ -217,6 +217,10 @@ class Waiting:
         await self.in_turn_async()
         self._note(done=done)
 
+    def leave_out(self, own_ns: int) -> None:
+        """Take processor time for the waiting's own, and for nobody's who computed meanwhile."""
+        self._computed_ns += own_ns
+
     def cut_short(self) -> None:
         """Hear that the pause was cancelled or interrupted."""
         pace, turn = _STATE.pace, self._turn
@@ -279,10 +283,10 @@ class Waiting:
             return
         _STATE.has_paused = True
         try:
-            from reenact.boundary.loops import loop_around  # most programs never pause
-
             computed_ns, frame = _process_time_ns() - self._computed_ns, self._frame
             self._frame = None
+            from reenact.boundary.loops import loop_around  # most programs never pause
+
             order, loop = 0 if woken else number(), loop_around(frame)
             beside = computed_ns > _COMPUTED_NS
             pause = Pause(self._began, order, _time_ns(), self._call, loop, beside, done)
@@ -313,9 +317,11 @@ def take(reel: Reel) -> dict[str, list[Pause]]:
 
 def slept(sleep: Callable[[Any], object], seconds: object, frame: FrameType | None) -> None:
     """Sleep in the agent's own code, and go on in turn."""
-    waiting = Waiting(frame)
+    own_ns, waiting = _thread_time_ns(), Waiting(frame)
     try:
         sleep(seconds)
+        if isinstance(sleep, BuiltinFunctionType):  # meanwhile this thread runs nobody else's code
+            waiting.leave_out(_thread_time_ns() - own_ns)
         if waiting.was_late is False:  # somebody cut it short when recorded, and will again
             sleep(LONGER_S)
     except BaseException:
