@@ -150,3 +150,25 @@ def test_a_trace_does_not_reach_a_descriptor_by_its_path(tmp_path: Path, answeri
         empty: dict[str, Json] = {"size": 0, "cut": True}
         answered_files.put_back([{"path": path, "before": empty, "after": {"from": 0, **state}}])
     assert (target.read_text(), answering) == ("", [])
+
+
+@pytest.mark.parametrize("mode", ["a", "ab", "r+"])
+@pytest.mark.parametrize("flushes", [False, True])
+def test_what_a_tool_writes_to_a_file_that_stays_open_and_python_holds_back_is_lost(
+    tmp_path: Path, writes: Writes, mode: str, *, flushes: bool
+) -> None:
+    path = tmp_path / "log.txt"
+    path.write_text("head\n")
+    with path.open(mode, **({} if "b" in mode else {"newline": "\n"})) as log:
+        log.seek(0, 2)
+        writes.note(PathChange(str(path), keeps=True), "")
+
+        def act() -> None:
+            log.write(b"lamp\n" if "b" in mode else "lamp\n")
+            if flushes:
+                log.flush()
+
+        (file,) = read(told(writes, act=act))
+        assert file.path == "log.txt"
+        assert ("held back" in file.lost) is not flushes
+        assert told(writes, act=lambda: None) == []

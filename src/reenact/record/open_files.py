@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Final
 
 from reenact.values.json import Json
@@ -37,12 +37,19 @@ def open_path(handle: int | str) -> str:
         return ""
 
 
+def handles_on(paths: Container[str]) -> list[int]:
+    """List the descriptors of these files."""
+    try:
+        return [int(each) for each in os.listdir("/proc/self/fd") if open_path(each) in paths]  # noqa: PTH208 - as above
+    except OSError:
+        return []
+
+
 def appends(path: str) -> bool:
     """Tell whether every descriptor of a file only writes at its end, wherever that is by then."""
     import fcntl
 
-    handles = [int(each) for each in os.listdir("/proc/self/fd") if open_path(each) == path]  # noqa: PTH208 - as above
-    flags = [fcntl.fcntl(each, fcntl.F_GETFL) for each in handles]
+    flags = [fcntl.fcntl(each, fcntl.F_GETFL) for each in handles_on({path})]
     return all(flag & os.O_APPEND for flag in flags if flag & os.O_ACCMODE != os.O_RDONLY)
 
 

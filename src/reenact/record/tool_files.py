@@ -19,15 +19,18 @@ import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from reenact.boundary.files import PathChange
 from reenact.record import touches
 from reenact.record.file_text import kept, plain
 from reenact.record.open_databases import BESIDE, Mark, database_mark
-from reenact.record.open_files import appends, open_paths
+from reenact.record.open_files import appends, handles_on, open_path, open_paths
 from reenact.values import alarms
 from reenact.values.json import Json, compact
+
+if TYPE_CHECKING:
+    from reenact.record.unflushed import HeldBack
 
 _KEPT: Final = 64 << 10
 """Characters of one state that are written down."""
@@ -41,6 +44,7 @@ _SYSTEM: Final = ("/proc/", "/dev/", "/sys/", "/run/")
 _SQLITE: Final = b"SQLite format 3\0"
 _HEADER: Final = 28
 _TOO_LARGE: Final = "it is too large"
+_HELD_BACK: Final = "the program has it open, and Python held back a part of what was written"
 
 State: TypeAlias = dict[str, Json] | None
 
@@ -48,13 +52,15 @@ State: TypeAlias = dict[str, Json] | None
 class _Call:
     """One open call."""
 
-    __slots__ = ("files", "marks", "outer", "spans")
+    __slots__ = ("amounts", "files", "marks", "outer", "spans")
 
     def __init__(self, outer: _Call | None) -> None:
         self.files: dict[str, State] = {}
         """What was at a path before it was changed."""
         self.marks: dict[str, tuple[Mark, State]] = {}
         """How files that are changed without an event stood when it began."""
+        self.amounts: dict[str, tuple[int, int]] = {}
+        """How much of what was written to open files was held back then, and how much was in all."""
         self.outer = outer
         self.spans = 1
 
@@ -85,6 +91,7 @@ class ToolFiles:
         """Those that tools opened."""
         self._changed, self._read = set[str](), read
         self._room = _KEPT_OF_PROCESS
+        self._unflushed: HeldBack | None = None
 
     @property
     def is_open(self) -> bool:
@@ -97,6 +104,18 @@ class ToolFiles:
         call = self._open[span] = _Call(self._open.get(parent))
         for path, is_database in {**watched, **self._databases}.items():
             call.marks[path] = database_mark(path, self._content), self._look(path) if is_database else self._cut(path)
+        call.amounts = self._held_back(call)
+
+    def _held_back(self, call: _Call) -> dict[str, tuple[int, int]]:
+        """Say how much of what was written to each file that stays open is held back, and how much was in all."""
+        paths = {path for path in (*call.marks, *call.files) if path not in self._databases}
+        if not (paths and (handles := handles_on(paths))):
+            return {}
+        if self._unflushed is None:
+            from reenact.record.unflushed import HeldBack  # most programs leave no file open
+
+            self._unflushed = HeldBack(open_path)
+        return self._unflushed.amounts(paths, handles)
 
     def is_read(self, path: str) -> None:
         """Hear that other code reads a file."""
@@ -138,6 +157,11 @@ class ToolFiles:
         for path, (mark, before) in call.marks.items():
             if mark != database_mark(path, self._content):
                 call.files.setdefault(path, before)
+        amounts = self._held_back(call)
+        for path in {*amounts, *call.amounts}:
+            (back, total), (back_now, total_now) = (each.get(path, (0, 0)) for each in (call.amounts, amounts))
+            if total != total_now and (back or back_now):
+                call.files[path] = {"lost": _HELD_BACK}
         if (outer := call.outer) is not None:
             outer.files = {**call.files, **outer.files}
         entries: list[Json] = []
