@@ -57,6 +57,40 @@ def test_what_a_tool_did_to_files_and_took_of_the_input_comes_again(desk: Desk) 
     assert {path.name: path.read_bytes() for path in desk.folder.glob("*.*") if path.is_file()} == before
 
 
+TEMPORARY = """
+import os, tempfile
+from pathlib import Path
+import reenact
+
+drafts = tempfile.mkdtemp()
+
+@reenact.tool
+def draft(text):
+    Path(drafts, "draft.txt").write_text(text)
+    with tempfile.NamedTemporaryFile("w", delete=False) as file:
+        file.write(text.upper())
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "gone.txt").write_text(text)
+    return file.name
+
+path = draft("dear")
+print(os.listdir(drafts), Path(drafts, "draft.txt").read_text(), open(path).read())
+os.unlink(path)
+"""
+
+
+@pytest.mark.always
+@pytest.mark.parametrize("level", ["namespaces", "landlock"])
+def test_temporary_files_that_a_tool_leaves_are_there_again(desk: Desk, level: str) -> None:
+    live = desk.reenact("run", "--", "python", desk.write("agent.py", TEMPORARY))
+    assert "replayable: exact" in live.stderr
+    again = desk.reenact("replay", "last", "--json", environ={**desk.settings(), "REENACT_ENFORCE": level})
+    told = json.loads(again.stdout)
+    if told["level"] == "watched":
+        pytest.skip("no sealed world can be made here, so no file is copied: tests/seal says why")
+    assert (told["result"], again.returncode) == ("same", 0), again.stderr
+
+
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)

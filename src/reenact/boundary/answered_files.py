@@ -12,9 +12,11 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any, Final
 
 from reenact.boundary import path_copies
+from reenact.boundary.side_effects import made_temporary
 from reenact.values.file_writes import content_of
 from reenact.values.json import Json
 from reenact.values.lenient import as_count, as_object, as_text
@@ -56,7 +58,7 @@ def put_back(entries: list[Json]) -> None:
 
 def _put(file: ToolFile) -> None:
     named = os.path.join(_folder[0], file.path)  # noqa: PTH118 - a path of the program's
-    path = _copy_of(named)
+    path = _copy_of(named) if file.temporary is None else _temporary(named, file.temporary)
     if os.path.normpath(named).startswith(_SYSTEM) or _is(path, file.after, file.before):
         return
     if not _is(path, file.before, None):  # whoever reads it finds another one, and tells of it
@@ -77,6 +79,20 @@ def _put(file: ToolFile) -> None:
             stream.write(content)
         if (mode := as_count(after.get("mode"))) is not None:
             os.chmod(path, mode & 0o777)  # noqa: PTH101 - as above
+
+
+def _temporary(named: str, name: str) -> str:
+    """Give where a temporary file of the recorded run lies in this one, whose folder for them may be another."""
+    made_temporary(named)
+    leads = path_copies.of_this_process()
+    if leads is None or not name or name.startswith(os.sep) or ".." in Path(name).parts:
+        return _copy_of(named)
+    import tempfile  # only where nothing can be mounted
+
+    path = os.path.join(tempfile.gettempdir(), name)  # noqa: PTH118 - a path of the program's
+    made_temporary(path)
+    leads.add(named, path)
+    return path
 
 
 def _copy_of(path: str) -> str:

@@ -21,6 +21,16 @@ class Leads:
 
     def __init__(self, copies: dict[str, str]) -> None:
         """`copies` names the copy of each folder."""
+        self._all: dict[str, str] = {}
+        self._lead(copies)
+
+    def add(self, path: str, copy: str) -> None:
+        """Lead to another copy from here on."""
+        if self._all.get(path) != copy:
+            self._lead({**self._all, path: copy})
+
+    def _lead(self, copies: dict[str, str]) -> None:
+        self._all = copies
         self._copies = sorted(copies.items(), key=lambda pair: -len(pair[0]))  # the innermost first
         originals = {copy: path for path, copy in reversed(copies.items())}  # of two names the first is told
         self._originals = sorted(originals.items(), key=lambda pair: -len(pair[0]))

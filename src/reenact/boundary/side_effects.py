@@ -96,17 +96,23 @@ def temporary_paths() -> list[str]:
     return sorted(_made, key=len, reverse=True)
 
 
-def side_effect(event: str, args: tuple[Any, ...], mark: str, *, logs: bool = False) -> Touch | None:
+def made_temporary(path: str) -> None:
+    """Hear that `tempfile` made a path, in this process or in the recorded one, as an answer does it again."""
+    _made[path] = _made[os.path.realpath(path)] = None
+
+
+def side_effect(
+    event: str, args: tuple[Any, ...], mark: str, *, logs: bool = False, temporary: bool = False
+) -> Touch | None:
     """Say what an event does to the world outside this program; None where that is nothing, or is spared.
 
     Python children that inherit the variable `mark` belong to the program; `logs` says that what `logging` writes is
-    not spared; nor is it spared where it moves or removes a log. Must hear of every event in `EVENTS`, since it learns
-    of temporary files as they are made.
+    not spared; nor is it spared where it moves or removes a log. `temporary` says so of what `tempfile` made. Must hear
+    of every event in `EVENTS`, since it learns of temporary files as they are made.
     """
     if event in _MADE:
         if args:
-            path = os.path.abspath(os.fsdecode(args[0]))  # noqa: PTH100 - inside a hook: no object for each file
-            _made[path] = _made[os.path.realpath(path)] = None
+            made_temporary(os.path.abspath(os.fsdecode(args[0])))  # noqa: PTH100 - inside a hook: no object for each
         return None
     if event == "open" and touches.opens_to_read(args):
         return None
@@ -122,7 +128,7 @@ def side_effect(event: str, args: tuple[Any, ...], mark: str, *, logs: bool = Fa
         spared = touch.path and is_left_out(os.path.abspath(touch.path), event)  # noqa: PTH100 - as above
         return None if spared else touch
     if touch.kind in WRITES:
-        return _unless_spared(event, args, touch, logs=logs)
+        return _unless_spared(event, args, touch, logs=logs, temporary=temporary)
     return None if stays_within(event, args, mark) else touch
 
 
@@ -137,7 +143,7 @@ def _asks_itself() -> bool:
     return False
 
 
-def _unless_spared(event: str, args: tuple[Any, ...], touch: Touch, *, logs: bool) -> Touch | None:
+def _unless_spared(event: str, args: tuple[Any, ...], touch: Touch, *, logs: bool, temporary: bool) -> Touch | None:
     folder = args[-1] if event in _IN_FOLDERS else -1
     beneath = isinstance(folder, int) and folder >= 0
     path = spelled(args[0], folder) if beneath else os.path.abspath(touch.path)  # noqa: PTH100 - in an audit hook
@@ -145,11 +151,13 @@ def _unless_spared(event: str, args: tuple[Any, ...], touch: Touch, *, logs: boo
         return None
     if event in _REMOVALS and not os.path.lexists(path):
         return None
+    if temporary and is_temporary(path):
+        return touch
     if touch.source and is_left_out(os.path.abspath(touch.source), event):  # noqa: PTH100 - as above
         touch = replace(touch, source="")
     if is_left_out(path, event):
         if not touch.source:
-            spared = _is_temporary(path) or _author() is not None
+            spared = is_temporary(path) or _author() is not None
             return None if spared else replace(touch, kind="cache", what=f"the cache {path}")
         touch = replace(touch, path=touch.source)
     author = _author()
@@ -163,11 +171,11 @@ def _unless_spared(event: str, args: tuple[Any, ...], touch: Touch, *, logs: boo
 
 def is_left_out(path: str, event: str = "open") -> bool:
     """Tell a path that `tempfile` made in this process, or one in a cache; but for one that leads elsewhere."""
-    if not (_is_temporary(path) or f"{path}{os.sep}".startswith(_cache())):
+    if not (is_temporary(path) or f"{path}{os.sep}".startswith(_cache())):
         return False
     location = os.path.dirname(path) if event in _OF_NAMES else path  # noqa: PTH120 - in an audit hook
     real = os.path.realpath(location)
-    if real != location and not (_is_temporary(real) or f"{real}{os.sep}".startswith(os.path.realpath(_cache()))):
+    if real != location and not (is_temporary(real) or f"{real}{os.sep}".startswith(os.path.realpath(_cache()))):
         return False
     return event in _OF_NAMES or not _has_another_name(real)
 
@@ -181,7 +189,8 @@ def _has_another_name(path: str) -> bool:
     return stat.S_ISREG(status.st_mode) and status.st_nlink > 1
 
 
-def _is_temporary(path: str) -> bool:
+def is_temporary(path: str) -> bool:
+    """Tell a path that `tempfile` made in this process, or one below it."""
     if not _made:
         return False
     above: str = path

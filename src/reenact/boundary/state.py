@@ -11,6 +11,7 @@ from typing import Any
 
 from reenact.boundary.injected_state import StatePiece
 from reenact.boundary.memory_databases import counts
+from reenact.boundary.process_state import process_roots
 from reenact.boundary.reach import Reach, reach
 from reenact.boundary.roots import ABSENT, CODE, Root, roots
 from reenact.boundary.snapshot import Ref, Snapshot, is_connection
@@ -39,13 +40,13 @@ class Reached:
         """Name the pieces of state that are there."""
         return list(self._names)
 
-    def add(self, root: Root) -> None:
-        """Look at one piece of state."""
+    def add(self, root: Root, *, of_process: bool = False) -> None:
+        """Look at one piece of state; one `of_process` is named only where it changed."""
         value = root.get()
         if issubclass(type(value), CODE):
             if root.kind in {"value", "class"}:
                 return
-        elif value is not ABSENT:
+        elif value is not ABSENT and not of_process:
             self._names[root.name] = None
         elif root.kind == "attribute" and root.key not in self.reach.set_attributes:
             return
@@ -149,6 +150,8 @@ def reached(
     looked = Reached(code_reach, earlier, few=few)
     for root in roots(code_reach, target, arguments):
         looked.add(root)
+    for root in process_roots() if code_reach.unknown else ():
+        looked.add(root, of_process=True)
     for connection, count in counts().items() if code_reach.unknown else ():
         if count > 0:
             looked.add(Root("a database in memory", f"connection {connection}", count))

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from reenact.boundary.files import PathChange
+from reenact.boundary.side_effects import is_temporary
 from reenact.record import touches
 from reenact.record.file_text import kept, plain
 from reenact.record.open_databases import BESIDE, Mark, database_mark
@@ -178,7 +179,11 @@ class ToolFiles:
         if before == after:
             return None
         self._changed.add(path)
-        return {"path": self._safe(path.removeprefix(self._inside)), "before": before, "after": after}
+        entry: dict[str, Json] = {"path": self._safe(path.removeprefix(self._inside)), "before": before, "after": after}
+        if is_temporary(path):
+            folder = f"{tempfile.gettempdir().rstrip(os.sep)}{os.sep}"
+            entry["temporary"] = self._safe(path.removeprefix(folder)) if path.startswith(folder) else ""
+        return entry
 
     def _after(self, path: str, before: State) -> State:
         if before is not None and "cut" in before:

@@ -127,11 +127,11 @@ def _note_of_tool(event: str, args: tuple[Any, ...], span: int, writes: Writes |
     """Note the files that a tool is about to change."""
     if writes is None or event not in side_effects.EVENTS or (event == "open" and touches.opens_to_read(args)):
         return
-    touch = side_effects.side_effect(event, args, "REENACT_RECORD", logs=True)
+    touch = side_effects.side_effect(event, args, "REENACT_RECORD", logs=True, temporary=True)
     if touch is None or touch.kind not in side_effects.WRITES:
         return
     for change in path_changes(event, args):
-        if not side_effects.is_left_out(change.path, event):
+        if side_effects.is_temporary(change.path) or not side_effects.is_left_out(change.path, event):
             writes.tools.changes(span, change, is_database=event == "sqlite3.connect")
 
 

@@ -11,7 +11,7 @@ import gc
 import io
 import weakref
 from collections.abc import Callable, Collection, Container, Iterator
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from reenact.values import alarms
 
@@ -86,17 +86,18 @@ def _is_on(file: Any, handles: Collection[int]) -> bool:
 
 
 def _amount(file: Any) -> tuple[int, int]:
-    waiting = sum(_waiting(file)) if isinstance(file, _TEXT) else 0
-    buffer: Any = file.buffer if isinstance(file, _TEXT) else file
+    is_text = issubclass(type(file), _TEXT)
+    waiting = sum(_waiting(file)) if is_text else 0
+    buffer = file.buffer if is_text else file
     at = int(buffer.tell())
     return at - int(buffer.raw.tell()) + waiting, at + waiting
 
 
-def _waiting(file: io.TextIOWrapper) -> Iterator[int]:
+def _waiting(file: Any) -> Iterator[int]:
     """Count what a text file has not handed to its buffer: a text, bytes, or a list of them."""
     names = {id(file.encoding), id(file.errors)}
     for part in gc.get_referents(file):
         if isinstance(part, list):
-            yield sum(len(each) for each in part)
+            yield sum(map(len, cast("list[str | bytes]", part)))
         elif isinstance(part, str | bytes) and id(part) not in names and part not in _NEWLINES:
             yield len(part)

@@ -23,6 +23,8 @@ class ToolFile:
     """Where it lies in the program's folder, from there; else absolute."""
     before: State | None
     after: State | None
+    temporary: str | None = None
+    """Where `tempfile` made it, or a folder above it: its way from the folder for temporary files; None for others."""
 
     @property
     def is_database(self) -> bool:
@@ -45,7 +47,12 @@ def read(entries: list[Json] | tuple[Json, ...]) -> list[ToolFile]:
     """Read the members of the attribute."""
     fields = [as_object(each) for each in entries]
     return [
-        ToolFile(path=path, before=_state(each.get("before")), after=_state(each.get("after")))
+        ToolFile(
+            path=path,
+            before=_state(each.get("before")),
+            after=_state(each.get("after")),
+            temporary=as_text(each.get("temporary")) if "temporary" in each else None,
+        )
         for each in fields
         if (path := as_text(each.get("path")))
     ]
