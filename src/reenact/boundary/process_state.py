@@ -46,6 +46,6 @@ def _of_log_handler(handler: Any) -> Iterator[Root]:
     if is_own_class(kind):
         yield Root(name, "value", handler)
         return
-    buffer: Any = vars(handler).get("buffer")
+    buffer = cast("dict[str, Any]", vars(handler)).get("buffer")
     if issubclass(type(buffer), list):  # logging.handlers.MemoryHandler
         yield Root(name, "value", buffer)
