@@ -18,6 +18,8 @@ from dying import Provider, serving
 FAULTY = Path(__file__).parent / "faulty.py"
 SAMPLE = 24
 ARMS = ("hook", "call")
+_PARTS = 10
+"""Tests over which all of them are spread: some 25 each."""
 
 Live = Callable[..., tuple[int, str, str]]
 
@@ -100,9 +102,9 @@ def test_some_function_of_the_recorder_fails(live: Live, tmp_path: Path) -> None
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(_PARTS))
 def test_every_function_of_the_recorder_fails(live: Live, tmp_path: Path, part: int) -> None:
-    cases = _called(live, tmp_path)[part::4]
+    cases = _called(live, tmp_path)[part::_PARTS]
     wrong = _same(live, cases)
     sys.stdout.write(f"\n{len(cases)} functions failed in turn, {len(wrong)} were noticed by the agent\n")
     assert wrong == []
