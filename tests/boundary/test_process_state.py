@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from reenact.boundary import tool_discovery
 from reenact.boundary.state import reached
 
 LOG = logging.getLogger(__name__)
@@ -62,6 +63,7 @@ def hears() -> None:
     signal.signal(signal.SIGUSR1, lambda *_: None)
 
 
+@pytest.mark.always
 @pytest.mark.usefixtures("handlers")
 @pytest.mark.parametrize(
     ("tool", "names"),
@@ -80,3 +82,33 @@ def test_what_a_tool_changes_there_is_told(tool: Callable[[], None], names: set[
         changed = before.changed(reached(tool, {}, earlier=before))
     signal.signal(signal.SIGUSR1, signal_handler)
     assert names == {*changed} & (names | {"decimal.getcontext()", "signal handlers"})
+
+
+class Cart:
+    """A tool's object that another one reaches."""
+
+    def __init__(self) -> None:
+        self.items: dict[str, int] = {"tea": 1}
+
+
+class Undo:
+    """A tool that goes to another one through the table of tools, where both have a stand-in."""
+
+    def __init__(self) -> None:
+        self.tools: dict[str, object] = {}
+
+    def __call__(self) -> None:
+        Path("nothing").exists()
+        cart: Cart = self.tools["cart"]  # type: ignore[assignment]  # as it was put there
+        cart.items = {}
+
+
+@pytest.mark.always
+def test_what_hangs_from_the_stand_in_of_a_tool_is_looked_at() -> None:
+    undo = Undo()
+    undo.tools["cart"] = tool_discovery._Proxy(
+        Cart(), lambda wrapped, _instance, args, kwargs: wrapped(*args, **kwargs)
+    )
+    before = reached(undo, {})
+    undo()
+    assert before.changed(reached(undo, {}, earlier=before)) == [f"{__name__}:Undo.tools"]

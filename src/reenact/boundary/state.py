@@ -25,6 +25,8 @@ class Reached:
     def __init__(self, code_reach: Reach, earlier: Reached | None = None, *, few: bool = False) -> None:
         self.reach = code_reach
         self.snapshot = Snapshot(None if earlier is None else earlier.snapshot, few=few)
+        self.is_unknown = False
+        """What the call can reach was not known at the first look."""
         self.roots: list[Root] = []
         self.values: list[Any] = []
         self._names: dict[str, None] = {}
@@ -150,9 +152,10 @@ def reached(
     looked = Reached(code_reach, earlier, few=few)
     for root in roots(code_reach, target, arguments):
         looked.add(root)
-    for root in process_roots() if code_reach.unknown else ():
+    looked.is_unknown = bool(code_reach.unknown) if earlier is None else earlier.is_unknown
+    for root in process_roots() if looked.is_unknown else ():
         looked.add(root, of_process=True)
-    for connection, count in counts().items() if code_reach.unknown else ():
+    for connection, count in counts().items() if looked.is_unknown else ():
         if count > 0:
             looked.add(Root("a database in memory", f"connection {connection}", count))
     looked.snapshot.done()
