@@ -18,6 +18,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator, MutableMapping, MutableSequence, MutableSet
+from contextlib import suppress
 from contextvars import ContextVar
 from functools import lru_cache, partial
 from types import FunctionType, GeneratorType, ModuleType, SimpleNamespace
@@ -41,7 +42,10 @@ _ENVIRONMENT: Final = frozenset({"environ", "getenv", "putenv"})
 """Names of code that has to do with it."""
 _LOCAL_CACHES: Final = ("django.core.cache.backends.locmem", "_caches")
 _HUGE: Final = 1_000
-"""Members of a collection, those of its members included, from which on it is only told how many they are."""
+"""Members of a collection, those of its members included, from which on it is only told how many they are, unless they
+are plain data."""
+_HUGE_PLAIN: Final = 20_000
+"""Likewise where they are: a digest of so many takes a millisecond."""
 PLAIN: Final = frozenset({str, bytes, int, float, bool, complex, type(None)})
 _COUNTED: Final = frozenset({dict, list, tuple, set, frozenset, deque})
 _STEPPING: Final = frozenset({GeneratorType, enumerate, zip, map, filter}) | ITERATORS
@@ -272,16 +276,17 @@ def prints(value: Any, code_names: frozenset[str]) -> Any:
         return _of_cache(value, code_names)
     if (reader := reader_of(kind)) is not None and (parts := inner(reader, value)) is not value:
         return "inner", prints(parts, code_names), prints(dict_of(value), code_names) if is_own_class(kind) else None
-    if issubclass(kind, COLLECTIONS) and (many := _many(value)) > _HUGE:
-        return many
     return _of_contents(value, code_names)
 
 
 def _of_contents(value: Any, code_names: frozenset[str]) -> Any:
-    try:
+    many = _many(value) if issubclass(kind_of(value), COLLECTIONS) else 0
+    if many > _HUGE_PLAIN:
+        return many
+    with suppress(ValueError):  # it is no plain data
         return hash(marshal.dumps(value, 2))
-    except ValueError:
-        pass
+    if many > _HUGE:
+        return many
     if issubclass(kind_of(value), CODE):
         return id(value)
     looked = Snapshot(few=True, named=code_names)
