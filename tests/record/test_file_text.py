@@ -71,3 +71,26 @@ def test_the_order_in_which_the_indexes_of_a_database_were_made_is_not_told(tmp_
         found.append(holding(path.read_bytes(), str(path), read=_read))
     assert found[0] == found[1]
     assert "CREATE INDEX by_a" in (found[0].text or "")
+
+
+@pytest.mark.always
+@pytest.mark.parametrize("number", [0, 3])
+def test_the_version_that_a_program_gives_a_database_is_told(tmp_path: Path, number: int) -> None:
+    path = tmp_path / "some.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE told (a)")
+        database.execute(f"PRAGMA user_version = {number}")
+    text = holding(path.read_bytes(), str(path), read=_read).text or ""
+    assert text.startswith("PRAGMA user_version=3;" if number else "BEGIN TRANSACTION;")
+
+
+@pytest.mark.always
+def test_the_rights_of_a_member_are_told_where_they_are_no_usual_ones() -> None:
+    made = BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        for name, mode in (("read.me", 0o644), ("run.sh", 0o755)):
+            member = tarfile.TarInfo(name)
+            member.mode = mode
+            archive.addfile(member)
+    text = holding(made.getvalue(), "any", read=_read).text or ""
+    assert [line for line in text.splitlines() if line] == ["== read.me", "== run.sh 755"]

@@ -158,6 +158,7 @@ def _lines_of(content: bytes) -> list[str]:
 
 def _dumped(database: Any) -> Iterator[str]:
     try:
+        yield str(database.execute("PRAGMA user_version").fetchone())
         yield from database.iterdump()
     except Exception as error:
         raise NotPutBack(f"a database cannot be read: {error}") from error

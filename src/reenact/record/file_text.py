@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import os
 import shutil
 import tempfile
@@ -27,6 +28,10 @@ LARGEST: Final = 1 << 20
 _LARGEST_LOG: Final = 32 << 20
 """Bytes of a database's write-ahead log that are read."""
 _SQLITE: Final = b"SQLite format 3\0"
+_VERSIONS: Final = ("user_version", "application_id")
+"""Numbers of a program's in the header of a database, which no statement of its dump sets."""
+_RIGHTS, _RIGHTS_OF_FOLDERS = 0o644, 0o755
+"""Those of members of which nothing is said."""
 _GZIP: Final = b"\x1f\x8b\x08"
 _ZIP: Final = b"PK\x03\x04"
 _TAR: Final = (257, b"ustar")
@@ -155,7 +160,8 @@ def _tar(data: bytes, room: _Room) -> str:
     lines: list[str] = []
     with tarfile.open(fileobj=BytesIO(data), mode="r:") as archive:
         for member in archive:
-            lines.append(f"== {member.name}{f' -> {member.linkname}' if member.linkname else ''}")
+            rights = "" if member.mode == (_RIGHTS_OF_FOLDERS if member.isdir() else _RIGHTS) else f" {member.mode:o}"
+            lines.append(f"== {member.name}{f' -> {member.linkname}' if member.linkname else ''}{rights}")
             room.take(member.size)
             if member.isfile() and (stream := archive.extractfile(member)) is not None:
                 lines.append(_member_text(stream.read(), room))
@@ -177,7 +183,9 @@ def _sqlite(path: str, read: Read) -> str:
         lines: list[str] = []
         left = LARGEST
         with closing(sqlite3.connect(copy)) as database:
-            for line in database.iterdump():
+            numbers = {name: database.execute(f"PRAGMA {name}").fetchone()[0] for name in _VERSIONS}
+            versions = [f"PRAGMA {name}={number};" for name, number in numbers.items() if number]
+            for line in itertools.chain(versions, database.iterdump()):
                 left -= len(line)
                 if left < 0:
                     raise ValueError(path)
