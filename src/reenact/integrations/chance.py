@@ -1,4 +1,4 @@
-"""Chance, as the agent's own code throws it: the system's bytes, uuids, `random`, numpy's generators, free ports.
+"""Chance, as the agent's own code throws it: the system's bytes, uuids, `random`, numpy's generators, salts, ports.
 
 *The system's bytes* are taped as they are: `os.urandom`, and through it `secrets`, `SystemRandom`, `uuid4`, and the
 entropy of numpy's generators that were given no seed. What such a library makes of them it makes again. A
@@ -77,6 +77,7 @@ TEMPORARY = Source(name="tempfile", spell=str, read=str)
 PORT = Source(name="socket.bind", spell=int, read=lambda value: int(str(value)))
 NODE = Source(name="uuid.getnode", spell=hex, read=lambda value: int(str(value), 16))
 """The machine's number: a sealed world has no network device, and Python throws one there."""
+SALT = Source(name="bcrypt.gensalt", spell=_spell_bytes, read=_read_bytes, flows=True)
 RANDOM = Source(name="random", spell=_spell_bytes, read=_read_bytes)
 RANDOM_STATE = Source(name="random.getstate", spell=_spell_state, read=_read_state)
 
@@ -503,6 +504,7 @@ def _install(patches: PatchSet) -> None:
     patches.when_imported("tempfile", lambda module: _install_tempfile(patches, module))
     patches.when_imported("numpy.random", lambda module: _install_numpy(patches, module))
     patches.when_imported("uuid_utils", lambda module: _install_uuid_utils(patches, module))
+    patches.when_imported("bcrypt", lambda module: patches.replace(module, "gensalt", _native(Sites(SALT))))
 
 
 # uuid_utils, which draws in Rust
@@ -610,5 +612,7 @@ def _hand_out_streams(patches: PatchSet, mtrand: Any, shared: Shared) -> None:
 
 
 INTEGRATION = Integration(
-    name="chance", libraries=("os", "random", "secrets", "uuid", "numpy.random", "uuid_utils"), install=_install
+    name="chance",
+    libraries=("os", "random", "secrets", "uuid", "numpy.random", "uuid_utils", "bcrypt"),
+    install=_install,
 )
