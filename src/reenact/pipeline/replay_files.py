@@ -226,6 +226,7 @@ def _before_tools(runs: Iterable[Run], writes: FileWrites) -> list[ToolFile]:
         own = writes.files.get(f"{writes.cwd}/{path}" if not path.startswith("/") else path)
         if (
             "REDACTED_" not in path
+            and first.temporary is None  # the program makes it
             and not any(file.lost for _, file in each)
             and (own is None or began_ns < own.touched_ns)
         ):
