@@ -510,3 +510,39 @@ def test_a_connection_that_comes_too_late_waits_for_nobody() -> None:
     for number in (2, 1, 4):
         gate.wait(number, "lane")
     assert skips.told == []
+
+
+@pytest.mark.always
+def test_nobody_is_granted_anything_while_an_answered_call_does_what_it_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(release, "GRACE_S", 0.0)
+    gate, done = Gate(expected((1, 2))), list[str]()
+    gate.wait(1, "one")
+
+    def second() -> None:
+        gate.wait(2, "two")
+        done.append("two")
+
+    with gate.turn("one"):
+        other = threading.Thread(target=second)
+        other.start()
+        other.join(0.2)
+        done.append("one")
+    other.join(60)
+    assert done == ["one", "two"]
+
+
+@pytest.mark.always
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_call_that_ended_in_the_turn_in_which_it_began_is_answered_before_anybody_else_runs(*, at_once: bool) -> None:
+    gate, done = Gate([Expected(1, 0.0, 0.05, at_once=at_once)]), list[str]()
+
+    async def call() -> None:
+        await gate.wait_async(1, "one")
+        done.append("call")
+
+    async def main() -> None:
+        asyncio.get_running_loop().call_soon(done.append, "other")
+        await call()
+
+    asyncio.run(main())
+    assert done == (["call"] if at_once else ["other", "call"])

@@ -36,6 +36,10 @@ class Aftermath:
 
         Gives what the call returned where that is an object of the state, else None.
         """
+        with self._passage.turn():
+            return self._end()
+
+    def _end(self) -> Any:
         self.piece(sys.maxsize)
         self._change_files()
         for each in self._passage.recorded(TAKEN):

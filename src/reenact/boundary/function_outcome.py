@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from reenact.boundary.cancelled import until_cancelled, until_interrupted, was_cancelled
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.function import Watch
 from reenact.contracts.doorman import Passage
-from reenact.values import typed
+from reenact.values import alarms, typed
 from reenact.values.call import Outcome, Raised, Returned, Rewritten, Value
 from reenact.values.classes import without_reprs
 from reenact.values.json import Json
@@ -40,6 +40,24 @@ def _raised(passage: Passage, error: BaseException, watch: Watch) -> None:
             passage.raised(error)
     except Exception:
         forgive("handing.raised")
+
+
+_TURNS: Final[dict[int, tuple[asyncio.AbstractEventLoop, object]]] = {}
+"""Loops, each with what stands for the turn that it is in, by identity."""
+
+
+def turn() -> object:
+    """Give what stands for the turn that the running loop is in, another object for each; None where none runs."""
+    try:
+        loop = asyncio.get_running_loop()
+        known = _TURNS.get(id(loop))
+        if known is None or known[0] is not loop:
+            loop.call_soon(_TURNS.pop, id(loop), None)
+            known = _TURNS[id(loop)] = loop, object()
+    except Exception:  # no loop of asyncio's
+        alarms.pass_on()
+        return None
+    return known[1]
 
 
 async def until_released(passage: Passage, answer: Outcome | Rewritten) -> None:

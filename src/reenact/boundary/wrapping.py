@@ -15,10 +15,11 @@ from typing import Any, cast
 from reenact.boundary import lanes, tool_discovery
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.function import Function
-from reenact.boundary.function_outcome import fail, fail_async, give, tell, until_released
+from reenact.boundary.function_outcome import fail, fail_async, give, tell, turn, until_released
 from reenact.boundary.generators import async_generator, generator
 from reenact.values.call import CallKind
 from reenact.values.json import Json
+from reenact.values.run import AT_ONCE
 
 
 def boundary(
@@ -109,7 +110,10 @@ def _coroutine(fn: Callable[..., Any], function: Function) -> Callable[..., Any]
             await passage.ready_async()
             with passage.crossing(), lanes.on(lane):
                 watch.begin()
+                began = turn()
                 result = await fn(*args, **kwargs)
+                if began is not None and began is turn():
+                    passage.annotate({AT_ONCE: True})
             await passage.wait_async(passage.end_order)
         except BaseException as error:
             await fail_async(passage, error, watch)

@@ -88,6 +88,10 @@ class Passage(Protocol):
         """In a replay, what the recorded call printed."""
         ...
 
+    def turn(self) -> AbstractContextManager[None]:
+        """In a replay, surround what is done for the recorded call beside its answer: no other call is answered."""
+        ...
+
     def unrestored(self, why: str) -> None:
         """Tell that what the recorded call changed in memory could not be put back."""
         ...

@@ -159,6 +159,10 @@ class SpanPassage:
     aftermath = None
     printed = ()
 
+    def turn(self) -> AbstractContextManager[None]:
+        """Surround nothing: nothing is answered."""
+        return nullcontext()
+
     def unrestored(self, why: str) -> None:
         """Never called: nothing is answered."""
 

@@ -28,8 +28,8 @@ import sys
 import threading
 import time
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -51,6 +51,7 @@ PATIENCE_S = 1.0
 _LONGEST_GRACE_S = 2.0
 """How long a lane keeps others waiting at most whose thread runs, or would if it could, beyond what was recorded."""
 
+_LONGEST_TURN_S = 10.0
 _LONGEST_WAIT_S = 120.0
 _RUNNING_S = 10.0
 """How much longer than recorded a call that runs again may take, at least."""
@@ -80,6 +81,8 @@ class Expected:
     released_s: float
     together: bool = False
     """It happened in the same turn of an event loop as the one before: neither task saw what the other did."""
+    at_once: bool = False
+    """It came in the turn of the loop in which it was asked for: nobody else ran meanwhile, and no timer went first."""
     optional: bool = False
     """It may not be asked for at all: a pool makes connections when it likes."""
 
@@ -133,6 +136,8 @@ class Gate:
         """A heap of the orders that wait, and of some that waited."""
         self._lock = locks.lock()
         self._at_work: dict[str, _Busy] = {}
+        self._turns: dict[str, float] = {}
+        """Lanes that do what their answered calls did beside giving an answer: until when they are waited for."""
         self._threads: dict[str, int] = {}
         """On which thread a lane was seen last."""
         self._activity, self._patience = Activity(), Patience()
@@ -240,7 +245,9 @@ class Gate:
     def _took(self, order: int | None) -> float:
         """Say how long the recorded call was out; 0 where nobody knows, or nobody waits for this number any more."""
         release = self._expected.get(order) if order is not None and order not in self._past_orders else None
-        return max(0.0, release.released_s - release.asked_s) if release is not None else 0.0
+        if release is None or release.at_once:
+            return 0.0
+        return max(0.0, release.released_s - release.asked_s)
 
     def _still(self, order: int | None) -> float:
         """Say how long it is until a release comes as far behind the last one as it did when recorded.
@@ -268,6 +275,20 @@ class Gate:
             with self._lock:
                 self._waiting.pop(waiter.order, None)
             self.drop([waiter.order])
+
+    @contextmanager
+    def turn(self, lane: str) -> Generator[None]:
+        """Grant other lanes nothing while this one does, for the agent, what takes its time."""
+        with self._lock:
+            self._turns[lane] = time.monotonic() + _LONGEST_TURN_S
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._turns[lane]
+                if lane in self._at_work:
+                    self._set_to_work(lane, _Work.GRANTED, _thread.get_native_id())
+                self._advance()
 
     def settled(self, lane: str) -> None:
         """Hear that a lane ended, or came back for another call."""
@@ -405,7 +426,7 @@ class Gate:
             return 0.0
         if self._lacks_company(order) or (order in self._soft and self._precedes_soon(order)):
             return _TICK_S
-        if self._holds_back():
+        if self._holds_back() or any(each != lane and until > time.monotonic() for each, until in self._turns.items()):
             return _TICK_S
         if not self._at_work:
             return 0.0

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -88,8 +88,7 @@ class ReplayPassage:
         self._lane = in_unit(lanes.current().reel.again, lane)
         self.answer = answer
         node = stub.node if stub is not None else None
-        self.head_order = node.head_order if node else None
-        self.end_order = node.end_order if node else None
+        self.head_order, self.end_order = (node.head_order, node.end_order) if node else (None, None)
         self._killed = owner.stubs.family.killed(node) if node else None
         if self._killed is not None and isinstance(answer, Unfinished):
             self.end_order = owner.last_order(stub)
@@ -104,14 +103,16 @@ class ReplayPassage:
         live = asks and not self._call.is_structure and self._stub is None
         with self._inner.crossing():
             before = place.move(self.place)
+            around = allowed() if live else into_the_copy(self._call.name) if self.is_named else nullcontext()
             try:
-                if live or self.is_named:
-                    with allowed() if live else into_the_copy(self._call.name):
-                        yield
-                else:
+                with around:
                     yield
             finally:
                 place.move(before)
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Have no other lane of the agent's be given anything while what the call did beside its answer is done."""
+        return self._owner.gate_of(self._stub).turn(self._lane)
 
     def ready(self) -> None:
         """Block until the call whose changes of the same state came first has ended."""

@@ -35,7 +35,7 @@ from reenact.values.difference import ABSENT, FieldDifference, differences
 from reenact.values.discovered_tools import follow, run_again
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lane import in_unit, sequence
-from reenact.values.run import CAME_IN, FORK_ASKED, RECEIVED, REPLIED, TOGETHER, Node, Run
+from reenact.values.run import AT_ONCE, CAME_IN, FORK_ASKED, RECEIVED, REPLIED, TOGETHER, Node, Run
 
 _CANDIDATES = 200
 _UNTIL_ENDED_S = 10.0
@@ -467,7 +467,8 @@ def _releases(node: Node) -> list[Expected]:
         pieces = [(chunk.order, start + chunk.offset_us / 1e6) for chunk in node.outcome.chunks]
         releases += [Expected(order, at, at) for order, at in pieces]
     if not _was_left(node):
-        releases.append(Expected(node.end_order, start, end, bool(node.span.attributes.get(TOGETHER))))
+        together, at_once = (node.span.attributes.get(name) is True for name in (TOGETHER, AT_ONCE))
+        releases.append(Expected(node.end_order, start, end, together, at_once))
     return releases
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 
 from reenact.replay import guard
 from reenact.values.call import Outcome, StreamEnd
@@ -38,6 +38,10 @@ class Through:
 
     async def wait_async(self, order: int | None) -> None:
         """Wait for nothing."""
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Surround nothing."""
+        return nullcontext()
 
     def number_end(self) -> None:
         """Hear nothing."""
