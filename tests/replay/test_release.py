@@ -545,4 +545,4 @@ def test_a_call_that_ended_in_the_turn_in_which_it_began_is_answered_before_anyb
         await call()
 
     asyncio.run(main())
-    assert done == (["call"] if at_once else ["other", "call"])
+    assert done == (["call", "other"] if at_once else ["other", "call"])
