@@ -13,6 +13,7 @@ import pytest
 
 from reenact.boundary import tool_discovery
 from reenact.boundary.state import reached
+from reenact.values import alarms
 
 LOG = logging.getLogger(__name__)
 
@@ -112,3 +113,11 @@ def test_what_hangs_from_the_stand_in_of_a_tool_is_looked_at() -> None:
     before = reached(undo, {})
     undo()
     assert before.changed(reached(undo, {}, earlier=before)) == [f"{__name__}:Undo.tools"]
+
+
+@pytest.mark.always
+def test_a_handler_that_is_put_off_for_a_moment_is_the_one_that_it_was() -> None:
+    before = reached(hears, {})
+    with alarms.postponed():
+        changed = before.changed(reached(hears, {}, earlier=before))
+    assert changed == []

@@ -59,6 +59,12 @@ class _Postponed:
                 raise
 
 
+def handler_of(number: int) -> Any:
+    """Give what handles a signal, as `signal.getsignal` does; of one that is put off what will."""
+    handler = _handler_of(number)
+    return handler.handlers[number] if isinstance(handler, _Postponed) else handler
+
+
 @contextmanager
 def postponed() -> Generator[None]:
     """Put off the program's signal handlers while something of ours is written. Raises what they raise, behind it."""
