@@ -12,9 +12,9 @@ from typing import Any, Final, cast
 
 from reenact.boundary.own_code import is_own_class
 from reenact.boundary.roots import Root
-from reenact.values import alarms
 
 _SIGNALS: Final = range(1, 32)
+_handler_of: Final = cast("Any", sys.modules["_signal"]).getsignal
 
 
 def process_roots() -> Iterator[Root]:
@@ -30,7 +30,7 @@ def process_roots() -> Iterator[Root]:
 
 
 def _handlers_of_signals() -> str:
-    handlers = {number: alarms.handler_of(number) for number in _SIGNALS}
+    handlers = {number: _handler_of(number) for number in _SIGNALS}
     return " ".join(f"{number}:{id(each)}" for number, each in handlers.items() if callable(each))
 
 

@@ -1,7 +1,7 @@
 """Errors that a signal handler of the program's raises while we are at work: an alarm that ends a call, for one.
 
 Where we forgive whatever fails, these are not ours to forgive. What must be written whole is written first: meanwhile
-handlers are put off (`postponed`), and each runs as soon as it is written. A server's worker that is told to quit
+signals are put off (`postponed`), and handlers run as soon as it is written. A server's worker that is told to quit
 raises `SystemExit` wherever it is, and that is often behind an answer which its client has got.
 
 A search for tools forgives thousands of times, so this is quick: most errors come out of the very frame that forgives
@@ -16,67 +16,43 @@ import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
-from types import CodeType, FrameType
+from types import CodeType
 from typing import Any, Final, cast
 
 _SIGNALS: Final = tuple(int(number) for number in signal.valid_signals())
 _handler_of: Final = cast("Callable[[int], Any]", sys.modules["_signal"].getsignal)
 """What `signal.getsignal` asks, before it makes an enum of the answer."""
-_handle: Final = cast("Callable[[int, Any], Any]", sys.modules["_signal"].signal)
-
-
-class _Postponed:
-    """Stands in for the handlers of the program's for a moment, and keeps which signals came."""
-
-    def __init__(self) -> None:
-        self.handlers: dict[int, Callable[[int, FrameType | None], object]] = {}
-        self.came: dict[int, FrameType | None] = {}
-
-    def __call__(self, number: int, frame: FrameType | None) -> None:
-        self.came[number] = frame
-
-    def take_over(self) -> None:
-        """Stand in for each handler that is Python's."""
-        for number in _SIGNALS:
-            handler = _handler_of(number)
-            if callable(handler) and not isinstance(handler, _Postponed):
-                self.handlers[number] = handler
-                _handle(number, self)
-
-    def give_back(self) -> None:
-        """Put the handlers back, then run those whose signal came. Raises what they raise, the first one."""
-        for number, handler in self.handlers.items():
-            if _handler_of(number) is self:
-                _handle(number, handler)
-        self._run([*self.came.items()])
-
-    def _run(self, signals: list[tuple[int, FrameType | None]]) -> None:
-        for at, (number, frame) in enumerate(signals):
-            try:
-                self.handlers[number](number, frame)
-            except BaseException:
-                self._run(signals[at + 1 :])
-                raise
-
-
-def handler_of(number: int) -> Any:
-    """Give what handles a signal, as `signal.getsignal` does; of one that is put off what will."""
-    handler = _handler_of(number)
-    return handler.handlers[number] if isinstance(handler, _Postponed) else handler
+_PUT_OFF: Final = tuple(
+    int(getattr(signal, name))
+    for name in ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGALRM", "SIGVTALRM", "SIGPROF", "SIGUSR1", "SIGUSR2")
+    if hasattr(signal, name)
+)
+"""What tells a program to do something else; a fault of its own (SIGSEGV) is none."""
+_mask: Final = cast("Callable[[int, Any], Any] | None", getattr(sys.modules["_signal"], "pthread_sigmask", None))
 
 
 @contextmanager
 def postponed() -> Generator[None]:
-    """Put off the program's signal handlers while something of ours is written. Raises what they raise, behind it."""
-    if threading.get_ident() != threading.main_thread().ident:  # handlers run on the main thread alone
+    """Put off the program's signal handlers while something of ours is written. Raises what they raise, behind it.
+
+    The thread blocks the signals, and each waits for it (pthread_sigmask(3)). Which handlers there are, and which
+    system calls they interrupt, stays as it is. A process of several threads is not helped: the kernel hands a signal
+    to one that does not block it, and Python runs the handler on the main thread at once.
+    """
+    if _mask is None or threading.get_ident() != threading.main_thread().ident:  # handlers run there alone
         yield
         return
-    instead = _Postponed()
+    before, error = _mask(signal.SIG_BLOCK, ()), None
     try:
-        instead.take_over()
+        _mask(signal.SIG_BLOCK, _PUT_OFF)
+    except BaseException as raised:  # noqa: BLE001 - of a handler whose signal came just before: raised behind it
+        error = raised
+    try:
         yield
     finally:
-        instead.give_back()
+        _mask(signal.SIG_SETMASK, before)
+    if error is not None:
+        raise error
 
 
 def pass_on() -> None:
