@@ -546,3 +546,19 @@ def test_a_call_that_ended_in_the_turn_in_which_it_began_is_answered_before_anyb
 
     asyncio.run(main())
     assert done == (["call", "other"] if at_once else ["other", "call"])
+
+
+@pytest.mark.always
+@pytest.mark.usefixtures("graceful")
+def test_such_a_call_waits_for_no_other_task_of_its_loop() -> None:
+    gate, done = Gate([Expected(1, 0.0, 0.001), Expected(2, 0.002, 0.05, at_once=True)]), list[str]()
+
+    async def main() -> None:
+        await gate.wait_async(1, "main")
+        asyncio.get_running_loop().call_soon(done.append, "other")
+        await gate.wait_async(2, "tool")
+        done.append("tool")
+        await asyncio.sleep(0)
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+    assert done == ["tool", "other"]

@@ -433,7 +433,10 @@ class Gate:
         now = time.monotonic()
         release = self._expected[order]
         longest = 0.0
+        here = _thread.get_native_id() if release.at_once else 0  # who asks now ran on, and nobody else of its loop
         for each, busy in tuple(self._at_work.items()):
+            if here and busy.thread == here:
+                continue
             allowance = self._allowance(busy.work, release)
             left = busy.since + allowance - now
             if left <= 0 and each != lane and self._still_works(busy, allowance, release):
