@@ -132,6 +132,12 @@ def test_a_recording_leaves_the_program_its_locks_on_the_files_that_it_reads(des
     assert [line.strip() for line in live.stdout.splitlines() if line.strip()] == ["unit", "unit", "unit", "run"]
 
 
+def verdicts(desk: Desk) -> list[str]:
+    """Give the verdicts of the orders, in the order in which they came in."""
+    listed = json.loads(desk.reenact("ls", "--json").stdout)["runs"]
+    return [run["verdict"] for run in reversed(listed) if run["name"] == "order"]
+
+
 CLOSING = """
 import sqlite3
 import threading
@@ -180,9 +186,7 @@ if __name__ == "__main__":
 def test_units_that_overlap_while_nobody_changes_the_database_read_what_each_would_alone(desk: Desk) -> None:
     live = desk.reenact("run", "-q", "--", "python", desk.write("closing.py", CLOSING))
     assert live.returncode == 0, live.stderr
-    listed = json.loads(desk.reenact("ls", "--json").stdout)["runs"]
-    orders = [run for run in reversed(listed) if run["name"] == "order"]
-    assert [run["verdict"] for run in orders] == ["exact", "exact"]
+    assert verdicts(desk) == ["exact", "exact"]
 
 
 WORKERS = """
@@ -237,5 +241,57 @@ def test_a_server_of_one_worker_has_nobody_beside_it(desk: Desk, workers: int, v
         database.execute("CREATE TABLE orders (item)")
     live = desk.reenact("run", "-q", "--", "python", desk.write("workers.py", WORKERS), str(workers))
     assert live.returncode == 0, live.stderr
-    listed = json.loads(desk.reenact("ls", "--json").stdout)["runs"]
-    assert [run["verdict"] for run in listed if run["name"] == "order"] == [verdict] * workers
+    assert verdicts(desk) == [verdict] * workers
+
+
+BESIDE = """
+import sqlite3
+import sys
+import threading
+import reenact
+
+ready, stop = threading.Event(), threading.Event()
+
+@reenact.tool
+def answer(item):
+    return item
+
+@reenact.unit
+def order(item):
+    database = sqlite3.connect("shop.db")
+    (number,) = database.execute("SELECT count(*) FROM orders").fetchone()
+    database.execute("INSERT INTO orders VALUES (?)", (answer(item),))
+    database.commit()
+    database.close()
+    return number
+
+def beat():
+    database = sqlite3.connect("shop.db")
+    if sys.argv[1] == "once":
+        database.close()
+    ready.set()
+    stop.wait()
+
+if __name__ == "__main__":
+    beating = threading.Thread(target=beat)
+    beating.start()
+    ready.wait()
+    if sys.argv[1] == "once":
+        stop.set()
+        beating.join()
+    order("tea")
+    stop.set()
+    beating.join()
+"""
+
+
+@pytest.mark.always
+@pytest.mark.parametrize(("beat", "verdict"), [("once", "exact"), ("on", "partial")])
+def test_a_thread_of_the_program_s_that_keeps_a_connection_may_change_the_database(
+    desk: Desk, beat: str, verdict: str
+) -> None:
+    with sqlite3.connect(desk.folder / "shop.db") as database:
+        database.execute("CREATE TABLE orders (item)")
+    live = desk.reenact("run", "-q", "--", "python", desk.write("beside.py", BESIDE), beat)
+    assert live.returncode == 0, live.stderr
+    assert verdicts(desk) == [verdict]

@@ -12,7 +12,7 @@ import sys
 import sysconfig
 import weakref
 from functools import lru_cache
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 from reenact.boundary.installed import CODE, OURS, PACKAGES
@@ -86,6 +86,13 @@ def is_own_code(code: CodeType, namespace: dict[str, Any]) -> bool:
     if name.startswith("<") and not is_own_file(name):
         return False
     return is_own_globals(namespace)
+
+
+def own_frame(frame: FrameType | None) -> FrameType | None:
+    """Find the innermost frame of the agent's own code from one on; None where there is none."""
+    while frame is not None and not is_own_code(frame.f_code, frame.f_globals):
+        frame = frame.f_back
+    return frame
 
 
 def is_own_class(cls: type) -> bool:

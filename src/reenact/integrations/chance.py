@@ -33,7 +33,7 @@ from typing import Any, Final, cast
 from reenact.boundary import flows, lanes, place, tape
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.inbound import LANE
-from reenact.boundary.own_code import is_own_code
+from reenact.boundary.own_code import own_frame
 from reenact.boundary.tape import SHARED, STREAMS, UNKNOWN, Sites, Source
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values.json import Json
@@ -457,12 +457,10 @@ def _lets_choose(address: object) -> bool:
 def _own_frame(frame: FrameType | None) -> FrameType | None:
     """Find the agent's own code that lets a library bind."""
     try:
-        while frame is not None and not is_own_code(frame.f_code, frame.f_globals):
-            frame = frame.f_back
+        return own_frame(frame)
     except Exception:
         forgive("chance.own_frame")
         return None
-    return frame
 
 
 def _new_uuid() -> uuid.UUID:

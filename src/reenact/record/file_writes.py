@@ -249,8 +249,7 @@ class Writes:
         from reenact.record.open_databases import OpenDatabase  # most programs have none
 
         database = self._databases.setdefault(changes[0].path, OpenDatabase(changes, at, file_bytes))
-        if isinstance(owner := self._owner(), Inbound):
-            database.openers.append(owner)
+        database.connect(owner if isinstance(owner := self._owner(), Inbound) else None)
 
     def begin(self, unit: Inbound) -> None:
         """Note for a unit that begins the databases that others have left open: it may go on over their connections."""
@@ -278,7 +277,7 @@ class Writes:
         """
         database = self._databases.get(file.part_of or file.path)
         if database is not None and part.is_unit:
-            return database.last_touch > file.first
+            return database.may_change(file.first)
         last, since = self._touched.get(file.path, (part.number, file.first))
         return last != part.number or since > file.first
 

@@ -3,18 +3,23 @@
 A connection changes its file without an event, and a server's units overlap: the next request often comes in while the
 one before, whose answer is sent, closes its session. Two units overlap from the moment the second one may use the
 database until the first of them ends. What stands in the file at both moments tells whether anybody changed it between.
-Where nobody did, each unit read what it would have read alone.
+Where nobody did, each unit read what it would have read alone. A thread of the program's own that has a connection, and
+belongs to no unit, may change it at any time: what it does is told nowhere.
 """
 
 from __future__ import annotations
 
+import inspect
 import os
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final, NamedTuple, TypeAlias
+from weakref import WeakSet
 
 from reenact.boundary.files import PathChange
 from reenact.boundary.inbound import Inbound
+from reenact.boundary.own_code import own_frame
 from reenact.values import locks
 
 Mark: TypeAlias = tuple[Any, ...]
@@ -68,7 +73,7 @@ class _User(NamedTuple):
 class OpenDatabase:
     """A database of SQLite's that was opened in this process."""
 
-    __slots__ = ("_lock", "_meetings", "_read", "_users", "at", "changes", "last_touch", "openers")
+    __slots__ = ("_lock", "_meetings", "_read", "_threads", "_users", "at", "changes", "last_touch", "openers")
 
     def __init__(self, changes: list[PathChange], at: str, read: Read) -> None:
         self.changes, self.at, self._read = changes, at, read
@@ -76,11 +81,24 @@ class OpenDatabase:
         """Units under way that made a connection, once for each."""
         self.last_touch = 0
         """The number of the last touch that was no unit's."""
+        self._threads: WeakSet[threading.Thread] = WeakSet()
+        """Threads of the program's own that made a connection and belong to no unit."""
         self._users: list[_User] = []
         """Units that may use it and of which not all is told."""
         self._meetings: list[tuple[_User, _User, Mark]] = []
         """Units that use it at the same time, and what it was when the second one began to."""
         self._lock = locks.rlock()
+
+    def connect(self, unit: Inbound | None) -> None:
+        """Note that a connection is made, by a unit or by nobody's."""
+        if unit is not None:
+            self.openers.append(unit)
+        elif threading.current_thread() is not threading.main_thread() and own_frame(inspect.currentframe()):
+            self._threads.add(threading.current_thread())
+
+    def may_change(self, since: int) -> bool:
+        """Tell whether what is no unit may have changed it since a touch: it touched it, or keeps a connection."""
+        return self.last_touch > since or any(each.is_alive() for each in tuple(self._threads))
 
     def use(self, unit: Inbound) -> Overlap:
         """Note that a unit may use it from now on; gives what will be known of the others that do."""
