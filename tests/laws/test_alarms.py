@@ -19,6 +19,7 @@ OTHERS = {
     "boundary/generators.py": "throws it into the program's own generator",
     "boundary/section_cuts.py": "throws it into the framework's own generator",
     "redact/in_force.py": "tells of a policy, at the start",
+    "values/alarms.py": "raises it behind what is written meanwhile",
     "integrations/psycopg_connections.py": "throws it into psycopg's own generator, which raises it",
     "integrations/http_clients.py": "tells the program of a broken coding by its client's own error",
 }
