@@ -304,6 +304,19 @@ def test_a_deadline_that_was_missed_when_recorded_is_missed(way: Callable[[Any],
     assert noted() == [True]
 
 
+@pytest.mark.always
+def test_a_deadline_that_passed_before_its_block_began_is_one_as_well(pace: Pace) -> None:
+    pace.turn_of = Turn(7)
+
+    async def main() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout_at(asyncio.get_running_loop().time() - SHORT):
+                await asyncio.Event().wait()
+
+    asyncio.run(main())
+    assert noted() == [True]
+
+
 def test_a_deadline_in_a_task_of_its_own_is_the_agents(pace: Pace) -> None:
     async def main() -> list[object]:
         pace.turn_of = Turn(0)

@@ -32,9 +32,9 @@ _WAIT_FOR: Final = asyncio.wait_for.__code__
 _IN_TASK: Final = sys.version_info[:2] >= (3, 12)
 
 
-def _is_own(frame: FrameType | None, seconds: object) -> bool:
-    """Tell whether the agent's own code waits, and not without an end."""
-    return pauses.is_on() and pauses.is_a_while(seconds) and _SITES.of(frame) is not None
+def _is_own(frame: FrameType | None) -> bool:
+    """Tell whether the agent's own code waits."""
+    return pauses.is_on() and _SITES.of(frame) is not None
 
 
 async def _be_late_again(waiting: Waiting, seconds: float, task: asyncio.Future[Any] | None = None) -> None:
@@ -92,7 +92,7 @@ def _wait_for(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitabl
 
     @wraps(original)
     def asked(fut: Any, timeout: float | None) -> Awaitable[Any]:
-        if timeout is None or not _is_own(_getframe().f_back, timeout):
+        if timeout is None or not pauses.is_a_while(timeout) or not _is_own(_getframe().f_back):
             return original(fut, timeout)
         return wait_for(fut, timeout)
 
@@ -143,14 +143,12 @@ _entered: Final[WeakKeyDictionary[asyncio.Timeout, Waiting]] = WeakKeyDictionary
 def _enter(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     @wraps(original)
     async def __aenter__(self: asyncio.Timeout) -> Any:  # noqa: N807 - it is that method
-        when = self.when()
-        seconds = when - asyncio.get_running_loop().time() if when is not None else None
         frame = _getframe().f_back
         if frame is not None and frame.f_code is _WAIT_FOR:
             is_own = _asked.get()
             _asked.set(False)
-        else:
-            is_own = _is_own(frame, seconds)
+        else:  # a machine that stood still meanwhile may have let the time pass already: that says nothing
+            is_own = self.when() is not None and _is_own(frame)
         if is_own:
             _entered[self] = Waiting()
         return await original(self)
