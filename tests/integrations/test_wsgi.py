@@ -18,9 +18,12 @@ from werkzeug.serving import make_server as make_werkzeug
 
 import reenact
 from reenact.boundary import databases
+from reenact.boundary.question import question
 from reenact.graph.verdict import judge
 from reenact.integrations import wsgi
+from reenact.replay.stubs import Stubs
 from reenact.values import unit
+from reenact.values.call import Returned, Value
 from reenact.values.query import CONNECT, Query
 from reenact.values.run import Run
 
@@ -164,18 +167,45 @@ def test_a_request_has_the_connection_that_an_earlier_one_made(tmp_path: Path) -
     assert called == [["connect postgresql", "SELECT postgresql"]] * 3
 
 
-def test_a_connection_that_an_earlier_request_set_up_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def lost_of(run: Run) -> list[str]:
+    return [reason.lost for reason in judge(run).reasons if reason.field == "connection"]
+
+
+SETS_ZONE = Query(system="postgresql", operation="query", text="SET timezone = 'UTC'")
+
+
+@pytest.mark.always
+def test_what_an_earlier_request_asked_to_set_its_connection_up_is_kept_for_a_later_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     held.clear()
-    monkeypatch.setattr(f"{__name__}.ASKED", ["SET timezone = 'UTC'", "SELECT 1"])
+    monkeypatch.setattr(f"{__name__}.ASKED", [SETS_ZONE.text, "SELECT 1"])
 
     def work() -> None:
         with served(service) as url:
-            assert httpx.post(f"{url}/queried").text == "1"
-            assert httpx.post(f"{url}/queried").text == "1"
+            assert [httpx.post(f"{url}/queried").text for _ in range(2)] == ["1", "1"]
 
-    (_, second) = recorded(tmp_path, work)
-    lost = [reason.lost for reason in judge(second).reasons if reason.field == "connection"]
-    assert lost == ["how an earlier unit, which made this connection, set it up: SET timezone = 'UTC'"]
+    first, second = recorded(tmp_path, work)
+    assert lost_of(second) == []
+    assert Stubs([first]).ready(SETS_ZONE.call(), question(SETS_ZONE.call())) is None
+    noted, answer = Stubs([second]).ready(SETS_ZONE.call(), question(SETS_ZONE.call())) or pytest.fail("no answer")
+    assert answer == Returned(payload=Value(json={"results": [{"rows": [[1]]}]}))
+    assert noted.is_handshake  # so that it is no call more than was recorded
+
+
+def test_a_connection_that_an_earlier_request_set_up_in_a_transaction_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held.clear()
+    monkeypatch.setattr(f"{__name__}.ASKED", ["BEGIN", SETS_ZONE.text, "COMMIT", "SELECT 1"])
+
+    def work() -> None:
+        with served(service) as url:
+            assert [httpx.post(f"{url}/queried").text for _ in range(2)] == ["1", "1"]
+
+    _, second = recorded(tmp_path, work)
+    assert lost_of(second) == [f"what was answered when another unit set the connection up: {SETS_ZONE.text}"]
+    assert Stubs([second]).ready(SETS_ZONE.call(), question(SETS_ZONE.call())) is None
 
 
 def test_a_request_in_which_nobody_is_called_is_no_run(tmp_path: Path) -> None:

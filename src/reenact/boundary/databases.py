@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from reenact.boundary import door, lanes, place
+from reenact.boundary import door, lanes, place, set_ups
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.touches import NATIVE
 from reenact.values import typed
-from reenact.values.call import Raised, Returned, Value
+from reenact.values.call import Call, Raised, Returned, Value
 from reenact.values.json import Json
-from reenact.values.query import CONNECT, SETS, SETTINGS, UNOPENED, Query, facts
+from reenact.values.query import CONNECT, PING, QUERY, SET_UP, SETS, SETTINGS, UNOPENED, Query, facts, is_transaction
 
 if TYPE_CHECKING:
     from reenact.contracts.doorman import Doorman, Passage
@@ -32,24 +33,37 @@ T = TypeVar("T")
 class MadeConnection:
     """A connection that was seen being made: the question of that, what came of it, and the run that has it."""
 
-    __slots__ = ("about", "is_new", "query", "reel", "settings")
+    __slots__ = ("about", "has_begun", "is_new", "known", "query", "reel", "server")
 
     def __init__(self, query: Query, about: Json) -> None:
         self.query, self.about = query, about
         self.reel = lanes.current().reel
         """What the unit of work that made it, or used it last, draws from: each has its own. A unit that came in stands
         at no place until its first call."""
-        self.settings: list[str] = []
-        """What was asked first, to set it up."""
+        self.server = set_ups.server_of(query)
+        self.known = 0
+        """What the unit of work has been told of set-ups by others (`set_ups.version`)."""
         self.is_new = True
-        """Nothing else was asked over it yet."""
+        """Nothing was asked over it yet but what sets it up."""
+        self.has_begun = False
+        """A transaction was begun or ended over it that no library began while it connected."""
 
-    def hear(self, text: str) -> None:
-        """Hear what is asked over it."""
-        if self.is_new and SETS.match(text):
-            self.settings.append(text)
-        else:
-            self.is_new = False
+    def sets_up(self, query: Query) -> bool:
+        """Hear what is asked over it, and tell whether that sets it up."""
+        if query.operation == SET_UP:
+            return self.is_new
+        if self.is_new and is_transaction(query.text):
+            self.has_begun = True
+            return False
+        self.is_new = self.is_new and SETS.match(query.text) is not None
+        return self.is_new
+
+    def news(self) -> str:
+        """Spell what others asked to set connections up, where the unit of work has not been told; else nothing."""
+        if self.known == (version := set_ups.version(self.server)):
+            return ""
+        self.known = version
+        return set_ups.text(self.server, self.reel)
 
 
 NOT_SEEN: Final = MadeConnection(Query(system="", operation=CONNECT), None)
@@ -61,10 +75,8 @@ def _remind(doorman: Doorman, connection: MadeConnection) -> None:
 
     A unit of work that is replayed by itself has no other way to come by one.
     """
-    connection.reel = lanes.current().reel
+    connection.reel, connection.known = lanes.current().reel, 0
     passage = doorman.open(connection.query.call())
-    if connection.settings:
-        passage.annotate({SETTINGS: "; ".join(connection.settings)})
     describe_answer(passage, connection.about)
 
 
@@ -90,17 +102,41 @@ def opened(
         sys.audit(NATIVE, query.system, query.server, False)  # a connection of before the replay: refused
         return None
     try:
+        query = _sorted(query, made)
         call = query.call()
     except Exception:  # our failure is never the agent's
         forgive("databases.opened")
         return None
     if made is not None and made is not NOT_SEEN and not door.is_strict():
-        if made.reel is not lanes.current().reel:
-            _remind(doorman, made)
-        made.hear(query.text)
+        return _opened_over(doorman, made, query, call)
     passage = doorman.open(call)
     if made is NOT_SEEN:
         passage.annotate({UNOPENED: True})
+    return passage
+
+
+def _sorted(query: Query, made: MadeConnection | None) -> Query:
+    """Tell apart what only asks whether a connection is alive, and what a library asks while it connects.
+
+    A program asks it as often as it connects, which it does in a replay more often or less.
+    """
+    if query.operation != QUERY:
+        return query
+    if (door.is_strict() or (made is not None and made.is_new)) and set_ups.is_connecting():
+        return replace(query, operation=SET_UP)
+    return replace(query, operation=PING) if set_ups.is_ping(query.text) else query
+
+
+def _opened_over(doorman: Doorman, made: MadeConnection, query: Query, call: Call) -> Passage:
+    """Let a question over a connection in that was seen being made, while recording."""
+    if made.reel is not lanes.current().reel:
+        _remind(doorman, made)
+    sets_up, news = made.sets_up(query), made.news()
+    passage = doorman.open(call)
+    if news:
+        passage.annotate({SETTINGS: news})
+    if sets_up:
+        set_ups.begin(query, made.server, made.reel, passage, is_kept=query.operation == SET_UP or not made.has_begun)
     return passage
 
 
@@ -110,6 +146,7 @@ def describe_answer(passage: Passage, answer: Json, further: Mapping[str, Json] 
         if attributes := {**facts(answer), **(further or {})}:
             passage.annotate(attributes)
         passage.closed(Returned(payload=Value(json=answer)))
+        set_ups.end(passage, answer)
     except Exception:
         forgive("databases.told")
 
@@ -117,6 +154,7 @@ def describe_answer(passage: Passage, answer: Json, further: Mapping[str, Json] 
 def failed(passage: Passage, error: BaseException) -> None:
     """Tell that the client raised."""
     try:
+        set_ups.fail(passage)
         passage.raised(error)
     except Exception:
         forgive("databases.failed")

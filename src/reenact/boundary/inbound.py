@@ -130,10 +130,18 @@ _begins: list[Callable[[Inbound], None]] = []
 _ends: list[Callable[[Inbound], None]] = []
 
 
-def hear(begins: Callable[[Inbound], None] | None, ends: Callable[[Inbound], None] | None) -> None:
-    """Have `begins` called for each unit before it does anything, `ends` when it is at its end; None to stop."""
-    _begins[:] = [] if begins is None else [begins]
-    _ends[:] = [] if ends is None else [ends]
+def hear(begins: Callable[[Inbound], None], ends: Callable[[Inbound], None] | None = None) -> Callable[[], None]:
+    """Have `begins` called for each unit before it does anything, `ends` when it is at its end; gives what stops it."""
+    _begins.append(begins)
+    if ends is not None:
+        _ends.append(ends)
+
+    def leave() -> None:
+        _begins.remove(begins)
+        if ends is not None:
+            _ends.remove(ends)
+
+    return leave
 
 
 _begun = [0]
@@ -209,7 +217,7 @@ class Inbound:
         _begun[0] += 1
         self._last = 0
         """How many had come in at its end."""
-        for each in _begins:
+        for each in tuple(_begins):
             each(self)
 
     def reply(self) -> None:
@@ -261,7 +269,7 @@ class Inbound:
             self.ended, self._answer = True, (answered, error)
             self._last = _begun[0]
         with alarms.postponed():  # a server's worker is often told to quit just now, and raises where it is
-            for each in _ends:
+            for each in tuple(_ends):
                 each(self)
             self.stands_on = _stand.end(self._standing, self.entry, self.others)
             try:

@@ -43,7 +43,7 @@ from reenact.values.discovered_tools import (
 )
 from reenact.values.history import History
 from reenact.values.json import Json, compact, parsed_or_none
-from reenact.values.lenient import as_list, as_text
+from reenact.values.lenient import as_list, as_object, as_text
 from reenact.values.message import Text
 from reenact.values.protection import protection
 from reenact.values.redaction_marks import MARK, count_in, given_by, given_to
@@ -161,10 +161,16 @@ def _query_reasons(node: Node) -> Iterator[Reason]:
     if node.span.attributes.get(UNOPENED) is True:
         lost = "the connection that it went over, which was made before recording began"
         yield Reason(call=node.label, field="connection", lost=lost, fix="record from the program's start")
-    if asked := node.span.attributes.get(SETTINGS):
-        lost = f"how an earlier unit, which made this connection, set it up: {asked}"
+    if asked := _unanswered(node.span.attributes.get(SETTINGS)):
+        lost = f"what was answered when another unit set the connection up: {asked}"
         fix = "let each unit make its own connection (Django: CONN_MAX_AGE = 0)"
         yield Reason(call=node.label, field="connection", lost=lost, fix=fix)
+
+
+def _unanswered(text: object) -> str:
+    """Name what other units asked to set connections up and whose answer was not kept."""
+    told = map(as_object, as_list(parsed_or_none(text) if isinstance(text, str) else None))
+    return "; ".join(as_text(as_object(each.get("asked")).get("text")) for each in told if "answer" not in each)
 
 
 def _outcome_reasons(node: Node) -> Iterator[Reason]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from copy import copy
 from functools import partial, wraps
 from typing import Any
 
@@ -141,7 +142,23 @@ def _get(original: Callable[..., Any]) -> Callable[..., Any]:
     return get
 
 
+def _redirecting(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Have a worker put two streams that log in the places of the standard ones, not one: what is printed is told."""
+
+    @wraps(original)
+    def redirect_stdouts_to_logger(*args: Any, **kwargs: Any) -> Any:
+        stream = original(*args, **kwargs)
+        if stream is sys.stdout is sys.stderr:
+            sys.stderr = copy(stream)
+        return stream
+
+    return redirect_stdouts_to_logger
+
+
 def _install(patches: PatchSet) -> None:
+    patches.when_imported(
+        "celery.app.log", lambda module: patches.replace(module.Logging, "redirect_stdouts_to_logger", _redirecting)
+    )
     patches.when_imported(
         "celery.app.trace",
         lambda module: patches.replace(module, "build_tracer", partial(_build_tracer, patches)),
@@ -155,5 +172,5 @@ INTEGRATION = Integration(
     name="celery",
     libraries=("celery", "billiard"),
     install=_install,
-    hooks=("celery.app.base", "celery.app.trace", "celery.result", "billiard.process"),
+    hooks=("celery.app.base", "celery.app.log", "celery.app.trace", "celery.result", "billiard.process"),
 )

@@ -79,6 +79,15 @@ def listen(hearer: Hearer) -> None:
             _cut_stream(name, getattr(sys, name, None))
 
 
+def follow() -> None:
+    """Hear of the streams that the program has put in the places of the standard ones, as well."""
+    for name in STREAMS:
+        stream = getattr(sys, name, None)
+        if not any(stream is each for each, *_ in _cut):
+            with _lock:
+                _cut_stream(name, stream)
+
+
 def leave(hearer: Hearer) -> None:
     """Tell `hearer` no more; the streams are given back with the last one."""
     with _lock:

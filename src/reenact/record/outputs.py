@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Final, cast
 
-from reenact.boundary import lanes, place, program_threads
+from reenact.boundary import inbound, lanes, place, program_threads
 from reenact.boundary.inbound import Inbound
 from reenact.record import console, tool_prints
 from reenact.record.console import Source
@@ -106,14 +106,18 @@ class Outputs:
         self._began = _now()
         self._parts: dict[int | None, _Part] = {}
         self._unspelled: list[str] = []
+        self._leave_units: Callable[[], None] = lambda: None
 
     def listen(self) -> None:
         """Hear of every text from here on."""
         console.listen(self.note)
+        self._leave_units = inbound.hear(lambda _: console.follow())
 
     def leave(self) -> None:
         """Hear no more."""
         console.leave(self.note)
+        self._leave_units()
+        self._leave_units = lambda: None
 
     def forked(self) -> None:
         """Leave to the parent what it printed: this process is a copy of it."""

@@ -365,7 +365,8 @@ class Recorder:
         attributes["reenact.order.start"] = self.next_order()
         if flows.are_held() and not call.is_structure:
             attributes |= draws.given_out(_asked(call), lane.reel)
-        if draws.are_there(lane):
+        places_draws = not call.is_handshake  # nobody knows when a replay connects
+        if places_draws and draws.are_there(lane):
             attributes[draws.NAME] = draws.take_draws(lane, parent)
         if (run := self._runs.with_root(parent.root)) is not None:
             attributes.update(run.identity)
@@ -376,7 +377,8 @@ class Recorder:
         span_kind = SpanKind.CLIENT if elsewhere else SpanKind.INTERNAL
         above = self._above(parent) if place.hangers else parent
         span = self._spans.start(call.name, above, span_kind, attributes, shared)
-        draws.crossed(lane, span.span_id)
+        if places_draws:
+            draws.crossed(lane, span.span_id)
         passage = SpanPassage(self, call, span, parent, whole=http or parent.whole or call.is_whole)
         self._watch(call, span.span_id, parent.span_id)
         if (projection := self._projection()) is not None:

@@ -57,12 +57,14 @@ class Undeclared:
 class _Hook:
     """The one hook of the process, and who hears of what it sees."""
 
-    __slots__ = ("busy", "hooked", "listener", "writes")
+    __slots__ = ("busy", "hooked", "leave", "listener", "writes")
 
     def __init__(self) -> None:
         self.listener: Undeclared | None = None
         self.writes: Writes | None = None
         self.hooked = False
+        self.leave: Callable[[], None] = lambda: None
+        """Has it hear of no more units."""
         self.busy = threading.local()
 
 
@@ -72,7 +74,8 @@ _HOOK: Final = _Hook()
 def listen(listener: Undeclared | None, writes: Writes | None = None) -> None:
     """Have `listener` told from here on, and `writes` of files; None to stop."""
     _HOOK.listener, _HOOK.writes = listener, writes
-    inbound.hear(*(None, None) if writes is None else (_begins, _ends))
+    _HOOK.leave()
+    _HOOK.leave = inbound.hear(_begins, _ends) if writes is not None else lambda: None
     if (listener is not None or writes is not None) and not _HOOK.hooked:
         audit.hear(side_effects.EVENTS | _LISTS | _LOCKS | _RECORD_LOCKS | {touches.ABSENT}, _hook)
         _HOOK.hooked = True

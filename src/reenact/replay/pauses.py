@@ -54,7 +54,8 @@ class Pauses:
             for place, pause in sorted(_of(node, units), key=lambda each: each[1].began):  # not as they ended
                 self._queues[place].append(pause)
         for node in nodes:
-            if not _is_root(node) and (place := _place(node, node.lane, units)) in self._queues:
+            is_placed = not (_is_root(node) or node.call.is_handshake)
+            if is_placed and (place := _place(node, node.lane, units)) in self._queues:
                 self._calls[place].append(node.start_order)
         for queue in self._calls.values():
             queue.sort()
@@ -239,6 +240,8 @@ class Pacing:
         Nor for the call itself, where answers waited until it was asked.
         """
         alarm_clock.stand(node.span.start_ns / 1e9)
+        if node.call.is_handshake:  # nobody knows when a replay connects
+            return
         if was_cancelled(node.outcome):
             self._gate(_place(node, node.lane, ())[0]).drop([node.start_order])
         place = self._place(lane)

@@ -393,9 +393,8 @@ class Replayer:
         if call.is_structure:
             return ReplayPassage(self, call, self._recorder.open(call), stub, None, lane)
         if stub is None:
-            shaken = self.stubs.shaken(call, asked)
-            if shaken is not None:
-                return ReplayPassage(self, call, self._recorder.open(call), None, shaken.node.outcome, lane)
+            if (ready := self.stubs.ready(call, asked)) is not None:
+                return ReplayPassage(self, call, self._recorder.open(ready[0]), None, ready[1], lane)
             return self._unanswered(call, asked, source, lane, parent)
         return self._answer(call, asked, stub, lane)
 

@@ -19,11 +19,13 @@ from reenact.replay.partial_match import Agreed, KeptCalls, failed_for_good
 from reenact.replay.pauses import Pauses
 from reenact.replay.release import Expected
 from reenact.values.call import (
+    DATABASE,
     Body,
     Call,
     CallKind,
     FunctionCall,
     HttpRequest,
+    Outcome,
     Returned,
     Streamed,
     StreamEnd,
@@ -35,6 +37,7 @@ from reenact.values.difference import ABSENT, FieldDifference, differences
 from reenact.values.discovered_tools import follow, run_again
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lane import in_unit, sequence
+from reenact.values.lenient import as_list, as_object, as_text
 from reenact.values.run import AT_ONCE, CAME_IN, FORK_ASKED, RECEIVED, REPLIED, TOGETHER, Node, Run
 
 _CANDIDATES = 200
@@ -99,6 +102,7 @@ class Stubs:
         self.covered: set[str] = set()
         self.kept = KeptCalls(self.stubs.values())
         """Calls that other emitters wrote down."""
+        self._set_ups = dict(_set_ups(self.nodes.values()))
         self._stubs_by_index: dict[Hashable, deque[Stub]] = defaultdict(deque)
         for stub in sorted(self.stubs.values(), key=lambda stub: bool(first) and stub.node.trace_id != first):
             node = stub.node
@@ -129,7 +133,20 @@ class Stubs:
                 return stub
         return None
 
-    def shaken(self, call: Call, asked: Question) -> Stub | None:
+    def ready(self, call: Call, asked: Question) -> tuple[Call, Outcome] | None:
+        """Give the answer of a call that makes a connection ready once more than recorded, and how that call is noted.
+
+        What another unit asked to set its connection up is asked again by one that connects in its replay.
+        """
+        if (again := self._shaken(call, asked)) is not None:
+            return call, again.node.outcome
+        if (answer := self._set_ups.get(asked.key)) is None:
+            return None
+        from reenact.values.query import as_set_up  # most recordings have none
+
+        return as_set_up(call), answer
+
+    def _shaken(self, call: Call, asked: Question) -> Stub | None:
         """Give the stub of a connection again: a pool may make more of them than when it was recorded.
 
         Of a call that a client makes aside, the recorded run may have ended before: then it goes on for as long here.
@@ -341,6 +358,21 @@ class Stubs:
                 last = max(own, key=lambda each: each.order)
                 own.append(Expected(last.order + 1, last.released_s, last.released_s))
         return releases
+
+
+def _set_ups(nodes: Iterable[Node]) -> Iterator[tuple[str, Outcome]]:
+    """Give the questions that set connections up, each with its answer, as units were told of them by others."""
+    asked = [node.span.attributes for node in nodes if node.call.is_query]
+    if not asked:
+        return
+    from reenact.values.query import SETTINGS  # most recordings have none
+
+    for text in {str(attributes[SETTINGS]) for attributes in asked if SETTINGS in attributes}:
+        for each in map(as_object, as_list(parsed_or_none(text))):
+            if "answer" in each:
+                request = FunctionCall(function=DATABASE, arguments=as_object(each.get("asked")))
+                call = Call(kind=CallKind.UNKNOWN, name=as_text(each.get("name")), request=request)
+                yield question(call).key, Returned(payload=Value(json=each["answer"]))
 
 
 def _is_idle(node: Node) -> bool:

@@ -52,7 +52,7 @@ MCP_UNHEARD: Final = "reenact.mcp.unheard"
 MCP_OWN_CODE: Final = "reenact.mcp.own_code"
 """The attribute that names the arguments of a transport in which code of the agent's stands; no replay runs it."""
 
-_READY: Final = frozenset({"connect", "prepare", "ping", "columns", "aside"})
+_READY: Final = frozenset({"connect", "prepare", "ping", "columns", "aside", "set_up"})
 """The operations of a query that only make a connection ready, or tell of the server (`values.query`)."""
 
 _APART: Final = frozenset({CHILD, DATABASE})

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
@@ -19,6 +19,8 @@ from reenact.values.lenient import as_list, as_object, as_text
 
 CONNECT: Final = "connect"
 """The operation of a call that only makes a connection."""
+QUERY: Final = "query"
+"""The operation of a call that asks a statement."""
 PREPARE: Final = "prepare"
 """The operation of a call that only prepares a statement, as a client does once for each connection."""
 PING: Final = "ping"
@@ -31,7 +33,9 @@ UNOPENED: Final = "reenact.database.unopened"
 """The attribute of a query over a connection that nobody saw being made: no replay has one to ask it over."""
 
 SETTINGS: Final = "reenact.database.settings"
-"""The attribute of a connection that another unit made and set up: what was asked for that, which this unit has not."""
+"""The attribute of a question: what other units of work asked its server to set connections up, with the answers."""
+SET_UP: Final = "set_up"
+"""The operation of a call that a replay answers from these."""
 SETS: Final = re.compile(r"\s*(?:set\s+\S|select\s+(?:pg_catalog\.)?set_config\b)", re.IGNORECASE)
 """How a statement begins that sets a connection up; the SET of Redis, whose text is its name alone, keeps a value."""
 
@@ -65,20 +69,33 @@ class Query:
 
     def call(self) -> Call:
         """Make the call of it."""
-        text = settled(self.text)
+        asked = self.asked()
+        text = as_text(asked.get("text"))
         word, target = (self.word, "") if self.word else summary(text) if text else (self.operation, "")
         target = self.target or target
+        name = f"{word} {target or self.namespace or self.system}".strip()
+        request = FunctionCall(function=DATABASE, arguments=asked)
+        attributes = _attributes(self.system, word, (text, target), self.namespace, self.server)
+        return Call(kind=self.kind, name=name, request=request, attributes=attributes)
+
+    def asked(self) -> dict[str, Json]:
+        """Give the arguments of that call."""
         asked: dict[str, Json] = {"system": self.system, "operation": self.operation}
-        if text:
+        if text := settled(self.text):
             asked["text"] = text
         if self.parameters is not None:
             asked["parameters"] = self.parameters
         if self.operation == CONNECT:
             asked |= {"server": self.server, "namespace": self.namespace}
-        name = f"{word} {target or self.namespace or self.system}".strip()
-        request = FunctionCall(function=DATABASE, arguments=asked)
-        attributes = _attributes(self.system, word, (text, target), self.namespace, self.server)
-        return Call(kind=self.kind, name=name, request=request, attributes=attributes)
+        return asked
+
+
+def as_set_up(call: Call) -> Call:
+    """Make the call that a replay notes where it answers a question from what other units were answered."""
+    request = call.request
+    if not isinstance(request, FunctionCall):
+        return call
+    return replace(call, request=replace(request, arguments={**as_object(request.arguments), "operation": SET_UP}))
 
 
 def settled(text: str) -> str:
@@ -176,6 +193,11 @@ def writes(call: Call) -> Wrote | None:
             return Wrote(system, word, str((as_list(asked.get("parameters")) or [""])[0]))
         return Wrote(system, word, target, text if _RETURNING.search(text) else "")
     return Wrote(system, word, "") if word in _TRANSACTION else None
+
+
+def is_transaction(text: str) -> bool:
+    """Tell whether a statement only begins or ends a transaction."""
+    return summary(text)[0] in _TRANSACTION
 
 
 def gives_back(call: Call) -> bool:

@@ -1,9 +1,10 @@
 import os
 from contextlib import asynccontextmanager
+from typing import Annotated
 
 import redis.asyncio
 import sqlalchemy as sa
-from fastapi import FastAPI
+from fastapi import Body, FastAPI
 from sqlalchemy.ext.asyncio import async_sessionmaker, create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -38,7 +39,7 @@ app = FastAPI(lifespan=lifespan)
 
 
 @app.post("/orders/{who}")
-async def order(who: str, cents: int):
+async def order(who: str, cents: Annotated[int, Body()]):
     rate = int(await app.state.cache.get("rate"))
     discount = cents * rate // 100 if cents < 1000 else cents * rate  # the bug: of dear orders the rate is no percentage
     async with sessions.begin() as session:
