@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import sysconfig
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -61,11 +63,25 @@ def test_what_is_asked_below_a_library_s_connect_sets_up(
     assert not set_ups.is_connecting()
 
 
+def test_a_greenlet_that_connects_and_stands_still_is_looked_through(driver: dict[str, Any]) -> None:
+    def greenlet_spawn(context: object) -> bool:
+        assert context is not None
+        return set_ups.is_connecting()
+
+    def connect() -> FrameType:
+        return sys._getframe().f_back or pytest.fail("nobody called")
+
+    waiting = SimpleNamespace(gr_frame=driver["connect"](connect))
+    assert greenlet_spawn(waiting)
+    assert not greenlet_spawn(SimpleNamespace(gr_frame=None))
+
+
 @pytest.mark.parametrize(
     ("function", "text", "pings"),
     [
         ("do_ping", "SELECT 1", True),
         ("do_ping", " ; ", True),
+        ("do_ping", "BEGIN;", True),
         ("do_ping", "SELECT 2", False),
         ("execute", "SELECT 1", False),
     ],

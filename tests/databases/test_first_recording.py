@@ -180,18 +180,24 @@ def test_a_web_site_and_its_worker_replay_the_bill_of_the_one_who_met_the_bug(tm
     assert code_of_suite(environ, project) == 1
 
 
-@pytest.mark.parametrize("driver", ["psycopg2", "psycopg"])
+@pytest.mark.parametrize(
+    ("name", "driver"),
+    [("counter", "psycopg2"), ("counter", "psycopg"), ("ledger", "psycopg"), ("ledger", "asyncpg")],
+)
 @pytest.mark.skipif(not all(map(find_spec, ("flask", "gunicorn"))), reason="a library is not here")
-def test_whoever_finds_a_connection_replays_as_whoever_made_it(driver: str, tmp_path: Path) -> None:
+def test_whoever_finds_a_connection_replays_as_whoever_made_it(name: str, driver: str, tmp_path: Path) -> None:
     project = tmp_path / "project"
-    shutil.copytree(GOLDEN / "counter", project)
+    shutil.copytree(GOLDEN / name, project)
     with servers() as places:
         needed(places)
         sql(places, "CREATE TABLE sales (id serial PRIMARY KEY, who text, cents int, at timestamptz)")
         store = {"REENACT_STORE": str(project / ".reenact"), "DRIVER": driver}
         environ, port = {**os.environ, **places.environ, **store}, free_port()
-        site = ["gunicorn", "counter:app", "-b", f"127.0.0.1:{port}", "-k", "gthread", "--threads", "6"]
-        with recorded(environ, *site, cwd=project):
+        site = {
+            "counter": ["gunicorn", "counter:app", "-b", f"127.0.0.1:{port}", "-k", "gthread", "--threads", "6"],
+            "ledger": ["uvicorn", "ledger:app", "--port", str(port), "--log-level", "warning"],
+        }[name]
+        with recorded(environ, *site, cwd=project, stops=signal.SIGINT if name == "ledger" else signal.SIGTERM):
             assert any(meets(("127.0.0.1", port)) for _ in range(6))
             ask_at_once(f"http://127.0.0.1:{port}/sales/§", [{"cents": number} for number in range(20)])
         places.stop()
@@ -202,6 +208,7 @@ def test_whoever_finds_a_connection_replays_as_whoever_made_it(driver: str, tmp_
         assert done.stderr.lstrip().startswith("same: ")
 
 
+@pytest.mark.skipif(find_spec("chromadb") is None, reason="a library is not here")
 def test_a_queue_is_worked_through_again(tmp_path: Path) -> None:
     with servers() as places:
         needed(places)

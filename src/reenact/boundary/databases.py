@@ -22,7 +22,20 @@ from reenact.boundary.touches import NATIVE
 from reenact.values import typed
 from reenact.values.call import Call, Raised, Returned, Value
 from reenact.values.json import Json
-from reenact.values.query import CONNECT, PING, QUERY, SET_UP, SETS, SETTINGS, UNOPENED, Query, facts, is_transaction
+from reenact.values.query import (
+    COLUMNS,
+    CONNECT,
+    PING,
+    PREPARE,
+    QUERY,
+    SET_UP,
+    SETS,
+    SETTINGS,
+    UNOPENED,
+    Query,
+    facts,
+    is_transaction,
+)
 
 if TYPE_CHECKING:
     from reenact.contracts.doorman import Doorman, Passage
@@ -50,7 +63,7 @@ class MadeConnection:
 
     def sets_up(self, query: Query) -> bool:
         """Hear what is asked over it, and tell whether that sets it up."""
-        if query.operation == SET_UP:
+        if query.operation == SET_UP or (query.operation in _PREPARES and set_ups.is_connecting()):
             return self.is_new
         if self.is_new and is_transaction(query.text):
             self.has_begun = True
@@ -66,6 +79,7 @@ class MadeConnection:
         return set_ups.text(self.server, self.reel)
 
 
+_PREPARES: Final = frozenset({PREPARE, COLUMNS})
 NOT_SEEN: Final = MadeConnection(Query(system="", operation=CONNECT), None)
 """Stands for a connection that nobody saw being made."""
 
@@ -136,7 +150,7 @@ def _opened_over(doorman: Doorman, made: MadeConnection, query: Query, call: Cal
     if news:
         passage.annotate({SETTINGS: news})
     if sets_up:
-        set_ups.begin(query, made.server, made.reel, passage, is_kept=query.operation == SET_UP or not made.has_begun)
+        set_ups.begin(query, made.server, made.reel, passage, is_kept=query.operation != QUERY or not made.has_begun)
     return passage
 
 

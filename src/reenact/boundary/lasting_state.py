@@ -57,6 +57,10 @@ _MOST_KEPT: Final = 50
 """Values of a cache that are looked at."""
 
 
+_POOLS: Final = frozenset({"psycopg_pool", "asyncpg", "aiomysql", "redis", "pymongo"})
+"""Libraries whose pools of connections change by themselves: what a program asks over these is recorded."""
+
+
 class NameUse:
     """The names that the agent's functions use."""
 
@@ -187,6 +191,8 @@ def _of_class(cls: type, code_names: NameUse) -> Iterator[Root]:
 
 def _of_library(label: str, value: Any, code_names: NameUse, weakly: weakref.ref[Any] | None = None) -> Iterator[Root]:
     """Name the attributes of a library's object that the agent's code names, and that can change."""
+    if kind_of(value).__module__.partition(".")[0] in _POOLS:
+        return
     for name, member in [*dict_of(value).items()]:
         public = name.removeprefix("_")
         if public not in code_names.either or issubclass(kind_of(member), CODE):

@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator
+from itertools import islice
 from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from types import FrameType
 from typing import TYPE_CHECKING, Final
@@ -24,7 +26,7 @@ from typing import TYPE_CHECKING, Final
 from reenact.boundary import lanes
 from reenact.boundary.own_code import is_own_code
 from reenact.values.json import Json, compact
-from reenact.values.query import Query
+from reenact.values.query import Query, is_transaction
 
 if TYPE_CHECKING:
     from reenact.boundary.lanes import Reel
@@ -35,7 +37,9 @@ _LONGEST: Final = 16384
 """A longer answer is not kept, in characters of JSON."""
 _DEEPEST: Final = 100
 _CONNECTS: Final = re.compile(r"(?:^|_)connect(?:_|$)")
-_PINGS: Final = re.compile(r"ping|usable|alive|(?:^|_)check(?:_|$)")
+_PINGS: Final = re.compile(r"(?:^|_)(?:ping|usable|alive|closed|valid|check)(?:_|$)")
+_SPAWN: Final = "greenlet_spawn"
+"""SQLAlchemy's coroutine that runs its own code in a greenlet, which stands still where the coroutine goes on."""
 _EMPTY: Final = frozenset({"", "select 1", "select 1 from dual"})
 """What is asked only to have an answer, in small letters and with no semicolon."""
 
@@ -111,24 +115,33 @@ def is_connecting() -> bool:
 
 
 def is_ping(text: str) -> bool:
-    """Tell whether a question only asks whether a connection is alive: a pool does by what it has, and by the clock."""
-    return text.strip(" ;").lower() in _EMPTY and _runs(_PINGS, past_own_code=False)
+    """Tell whether a question only asks whether a connection is alive: a pool does by what it has, and by the clock.
+
+    Some do within a transaction.
+    """
+    is_empty = text.strip(" ;").lower() in _EMPTY
+    return (is_empty or is_transaction(text)) and _runs(_PINGS, past_own_code=False)
 
 
 def _runs(names: re.Pattern[str], *, past_own_code: bool) -> bool:
     """Tell whether a library's function of such a name is on the stack, above the agent's code or only below it."""
-    frame: FrameType | None = _getframe(2)
-    for _ in range(_DEEPEST):
-        if frame is None:
-            return False
+    for frame in islice(_stack(_getframe(2)), _DEEPEST):
         code, module = frame.f_code, str(frame.f_globals.get("__name__"))
         if is_own_code(code, frame.f_globals):
             if not past_own_code:
                 return False
         elif names.search(code.co_name) and not module.startswith("reenact."):
             return True
-        frame = frame.f_back
     return False
+
+
+def _stack(frame: FrameType | None) -> Iterator[FrameType]:
+    """Give the frames that led here, those of a greenlet that waits for a coroutine of SQLAlchemy's among them."""
+    while frame is not None:
+        yield frame
+        if frame.f_code.co_name == _SPAWN:
+            yield from _stack(getattr(frame.f_locals.get("context"), "gr_frame", None))
+        frame = frame.f_back
 
 
 def server_of(query: Query) -> Server:
