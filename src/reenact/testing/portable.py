@@ -20,6 +20,7 @@ from typing import Any, Final
 from reenact.find.sources import RunSource, among
 from reenact.redact import in_force
 from reenact.redact.engine import Engine
+from reenact.values.discovered_tools import FILES
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_count, as_list, as_object, as_text
 from reenact.values.run import WRITTEN, Node, Run
@@ -305,6 +306,8 @@ def _naming(span: SpanRecord, root: Path) -> list[str]:
     """Name the attributes that still hold a folder of this machine."""
     folders = list(_folders(root))
     texts: dict[str, Any] = dict(span.attributes)
+    if isinstance(files := texts.get(FILES), str):  # a replay makes temporary ones where its own folder for them is
+        texts[FILES] = compact([each for each in as_list(parsed_or_none(files)) if "temporary" not in as_object(each)])
     return [name for name, value in texts.items() if isinstance(value, str) and any(map(value.__contains__, folders))]
 
 
