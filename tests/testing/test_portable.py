@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from reenact.testing.authored import Authored
 from reenact.testing.modes import Mode, mode_named
 from reenact.testing.portable import ENTRY, _project_writes, entered_by, located, portable, seeded
 from reenact.testing.project import folder_of_tests, root_of
+from reenact.values.discovered_tools import FILES
 from reenact.values.json import compact, parse
 from reenact.values.run import Run
 
@@ -97,6 +99,20 @@ def test_folders_and_temporary_paths_name_nothing_of_this_machine(tmp_path: Path
     writes = {"files": [], "folders": listed, "temporary": ["/tmp/tmp123/x", "tmp4"], "made": [["/srv/a", 1]]}
     kept = _project_writes(writes, tmp_path, cwd)  # type: ignore[arg-type]
     assert kept == {"files": [], "folders": [[".", ["b", "a"]], ["docs/old", ["x"]]], "temporary": ["x", "tmp4"]}
+
+
+@pytest.mark.always
+@pytest.mark.parametrize(("facts", "is_named"), [({"temporary": "shop-1/a.json"}, False), ({}, True)])
+def test_a_file_of_a_tool_is_of_this_machine_unless_it_is_temporary(
+    facts: dict[str, str], *, is_named: bool, tmp_path: Path
+) -> None:
+    made = Made(salt="00" * 16)
+    made.tool("write")
+    run = made.run()
+    file = {"path": f"{tempfile.gettempdir()}/shop-1/a.json", "before": None, "after": {"text": "1"}, **facts}
+    spans = [replace(node.span, attributes={**node.span.attributes, FILES: compact([file])}) for node in run.nodes]
+    kept = portable(RunSource(run=build(spans)[0], siblings=(), source=""), tmp_path, {})
+    assert any(FILES in each for each in kept.paths) is is_named
 
 
 def test_secrets_are_looked_for_again(tmp_path: Path) -> None:
