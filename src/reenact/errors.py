@@ -61,6 +61,10 @@ class CannotJudge(ReenactError):
     exit_code = 125
 
 
+class ServersOwn(CannotJudge):
+    """A run is of a server's own process: what it was asked for is in runs of their own."""
+
+
 class Diverged(ReenactError):
     """A replay left its recording. `first` is the first divergence in one line."""
 

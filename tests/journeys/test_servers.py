@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -90,6 +91,10 @@ def test_the_process_of_a_server_is_no_run_to_replay(desk: Desk, code: str, argv
     assert "a server's own process" in done.stderr
     assert f"of the 2 units that came in the last is `reenact replay {units[0]['id'][:12]}`" in done.stderr
     assert desk.reenact("show", "last").stdout.startswith(f"run {units[0]['id'][:12]} ")
+    suite = desk.reenact("replay", "--all", ".reenact", "--json")
+    told = json.loads(suite.stdout)
+    assert (suite.returncode, told["summary"]) == (0, {"same": 2, "skipped": 1}), suite.stdout
+    assert [each["run"] for each in told["runs"] if each["word"] == "skipped"] == [process["id"]]
 
 
 def test_a_server_that_nobody_knows_is_one_where_others_connect(desk: Desk) -> None:

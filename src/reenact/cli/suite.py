@@ -12,11 +12,11 @@ import click
 
 from reenact.cli import options
 from reenact.cli.trusting import show
-from reenact.errors import ReenactError, UsageError
+from reenact.errors import CannotJudge, ReenactError, UsageError
 from reenact.find.sources import RunSource, find
 from reenact.pipeline import commands
 from reenact.pipeline.judging import Order
-from reenact.pipeline.suite import Item, SuiteResult, recordings, replay_suite, store_of, worst
+from reenact.pipeline.suite import SKIPPED, Item, SuiteResult, recordings, replay_suite, store_of, worst
 from reenact.report.suite import Row, suite, suite_document
 from reenact.stores.directory import DirectoryStore
 from reenact.values.json import Json
@@ -35,6 +35,8 @@ def replay_all(
     replays = replay_suite(items, order, store_of(place, store), jobs=jobs, report=progress.add)
     progress.over()
     code = worst([each.exit_code for each in replays])
+    if all(each.word == SKIPPED for each in replays):
+        code = CannotJudge.exit_code  # nothing tried is no good news
     if as_json:
         documents = [_document(each) for each in replays]
         options.document(suite_document(documents, [each.word for each in replays], code))

@@ -17,7 +17,7 @@ from reenact.boundary.variables import ADDED
 from reenact.compare.judge import Outcome, ReplayResult, judge_replay
 from reenact.disk import user_key
 from reenact.disk.blob import cut
-from reenact.errors import CannotJudge, InputError
+from reenact.errors import CannotJudge, InputError, ServersOwn
 from reenact.find.sources import RunSource
 from reenact.foreign.own_call_span import settled
 from reenact.formats import otlp_json
@@ -131,7 +131,7 @@ def _check_is_no_server(recording: RunSource) -> None:
         hint = "it did nothing for others that is a run of its own; declare the function that does with @reenact.unit"
         raise CannotJudge(why, hint=hint)
     scope = f"of the {units} units that came in " if units > 1 else ""
-    raise CannotJudge(why, hint=f"replay what it was asked for; {scope}the last is `reenact replay {newest.id[:12]}`")
+    raise ServersOwn(why, hint=f"replay what it was asked for; {scope}the last is `reenact replay {newest.id[:12]}`")
 
 
 def replay(

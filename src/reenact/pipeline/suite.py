@@ -107,13 +107,17 @@ def _in_folder(place: Path) -> Iterator[Item]:
             yield Item(selector=selector, check=check)
 
 
+SKIPPED: Final = "skipped"
+"""The word of a recording of which nothing is to be replayed."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteResult:
     """One replay of a suite, as its worker told it."""
 
     item: Item
     word: str
-    """The judgement's word or the replay's result; `error` where it could not be replayed."""
+    """The judgement's word or the replay's result; `error` where it could not be replayed, `SKIPPED` by itself."""
     line: str
     exit_code: int
     seconds: float

@@ -16,12 +16,13 @@ from typing import IO, Final
 
 from reenact.assess.language import parse
 from reenact.disk import user_key
-from reenact.errors import ReenactError
+from reenact.errors import ReenactError, ServersOwn
 from reenact.find.sources import find
 from reenact.keep.assertion_sources import asserted
 from reenact.pipeline import commands
 from reenact.pipeline.judging import Judged, Order, replay_and_judge
 from reenact.pipeline.parentage import hung_up
+from reenact.pipeline.suite import SKIPPED
 from reenact.replay.policy import Policy
 from reenact.stores.directory import DirectoryStore
 from reenact.values.assertion import Placed
@@ -69,6 +70,9 @@ def _answer(request: dict[str, Json]) -> dict[str, Json]:
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             judged = _replayed(request, out, err)
+        except ServersOwn as error:
+            line = f"{SKIPPED}: {error.message}; what it was asked for is replayed by itself"
+            return {"word": SKIPPED, "line": line, "exit": 0, "run": as_text(request.get("selector"))}
         except ReenactError as error:
             return {"error": str(error), "exit": error.exit_code}
         answer: dict[str, Json] = {
