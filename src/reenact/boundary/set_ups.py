@@ -35,6 +35,7 @@ _MOST: Final = 64
 """So many questions are kept of a server."""
 _LONGEST: Final = 16384
 """A longer answer is not kept, in characters of JSON."""
+_LONGEST_PING: Final = 64
 _DEEPEST: Final = 100
 _CONNECTS: Final = re.compile(r"(?:^|_)connect(?:_|$)")
 _PINGS: Final = re.compile(r"(?:^|_)(?:ping|usable|alive|closed|valid|check)(?:_|$)")
@@ -119,6 +120,8 @@ def is_ping(text: str) -> bool:
 
     Some do within a transaction.
     """
+    if len(text) > _LONGEST_PING:
+        return False
     is_empty = text.strip(" ;").lower() in _EMPTY
     return (is_empty or is_transaction(text)) and _runs(_PINGS, past_own_code=False)
 
