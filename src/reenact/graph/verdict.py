@@ -169,7 +169,12 @@ def _query_reasons(node: Node) -> Iterator[Reason]:
 
 def _unanswered(text: object) -> str:
     """Name what other units asked to set connections up and whose answer was not kept."""
-    told = map(as_object, as_list(parsed_or_none(text) if isinstance(text, str) else None))
+    if not isinstance(text, str):
+        return ""
+    listed = parsed_or_none(text)
+    if not isinstance(listed, list):  # an earlier recorder kept no answers
+        return text
+    told = map(as_object, listed)
     return "; ".join(as_text(as_object(each.get("asked")).get("text")) for each in told if "answer" not in each)
 
 
