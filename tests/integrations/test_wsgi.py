@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, make_server
@@ -71,6 +72,7 @@ def broken() -> str:
     raise LookupError(look_up("tea"))
 
 
+post = partial(httpx.post, timeout=60)
 held: list[databases.MadeConnection] = []
 ASKED = ["SELECT 1"]
 
@@ -141,7 +143,7 @@ def test_a_request_is_a_run_with_its_input_and_its_answer(
 
     def work() -> None:
         with served(service, kind) as url:
-            reply = httpx.post(f"{url}/items/b%C3%BCcher?page=2", json={"item": "tea"}, headers={"x-user-id": "u-1"})
+            reply = post(f"{url}/items/b%C3%BCcher?page=2", json={"item": "tea"}, headers={"x-user-id": "u-1"})
             assert reply.json() == {"found": "bücher tea is there"}
 
     (run,) = recorded(tmp_path, work)
@@ -161,7 +163,7 @@ def test_a_request_has_the_connection_that_an_earlier_one_made(tmp_path: Path) -
 
     def work() -> None:
         with served(service) as url:
-            assert [httpx.post(f"{url}/queried").text for _ in range(3)] == ["1", "1", "1"]
+            assert [post(f"{url}/queried").text for _ in range(3)] == ["1", "1", "1"]
 
     called = [[node.call.name for node in run.nodes if node.call.is_query] for run in recorded(tmp_path, work)]
     assert called == [["connect postgresql", "SELECT postgresql"]] * 3
@@ -183,7 +185,7 @@ def test_what_an_earlier_request_asked_to_set_its_connection_up_is_kept_for_a_la
 
     def work() -> None:
         with served(service) as url:
-            assert [httpx.post(f"{url}/queried").text for _ in range(2)] == ["1", "1"]
+            assert [post(f"{url}/queried").text for _ in range(2)] == ["1", "1"]
 
     first, second = recorded(tmp_path, work)
     assert lost_of(second) == []
@@ -201,7 +203,7 @@ def test_a_connection_that_an_earlier_request_set_up_in_a_transaction_is_named(
 
     def work() -> None:
         with served(service) as url:
-            assert [httpx.post(f"{url}/queried").text for _ in range(2)] == ["1", "1"]
+            assert [post(f"{url}/queried").text for _ in range(2)] == ["1", "1"]
 
     _, second = recorded(tmp_path, work)
     assert lost_of(second) == [f"what was answered when another unit set the connection up: {SETS_ZONE.text}"]
@@ -225,7 +227,7 @@ def test_users_on_threads_each_have_a_run_of_their_own(tmp_path: Path, path: str
 
             def ask(n: int) -> str:
                 with suppress_tracing():
-                    return httpx.post(f"{url}{path}", json={"item": f"u{n}"}, timeout=30).text
+                    return post(f"{url}{path}", json={"item": f"u{n}"}, timeout=30).text
 
             texts = list(clients.map(ask, range(50)))
         assert all(f"u{n}" in text for n, text in enumerate(texts))
@@ -240,7 +242,7 @@ def test_users_on_threads_each_have_a_run_of_their_own(tmp_path: Path, path: str
 def test_what_is_called_while_the_answer_is_closed_belongs_to_the_request(tmp_path: Path) -> None:
     def work() -> None:
         with served(service) as url:
-            httpx.post(f"{url}/closing")
+            post(f"{url}/closing")
 
     (run,) = recorded(tmp_path, work)
     assert asked(run) == ["closed"]
@@ -250,7 +252,7 @@ def test_what_is_called_while_the_answer_is_closed_belongs_to_the_request(tmp_pa
 def test_an_error_that_the_framework_answers_is_its_answer(tmp_path: Path) -> None:
     def work() -> None:
         with served(service) as url:
-            assert httpx.post(f"{url}/broken").status_code == 500
+            assert post(f"{url}/broken").status_code == 500
 
     (run,) = recorded(tmp_path, work)
     assert (unit.answer_of(run) or pytest.fail("no answer")).status == 500
@@ -260,7 +262,7 @@ def test_an_error_that_the_framework_answers_is_its_answer(tmp_path: Path) -> No
 def test_an_application_without_a_framework_is_cut_at_the_server(tmp_path: Path, kind: str) -> None:
     def work() -> None:
         with served(plain, kind) as url:
-            assert httpx.post(url, content=b"a line\n").text == "written, tea is therea line\n"
+            assert post(url, content=b"a line\n").text == "written, tea is therea line\n"
 
     (run,) = recorded(tmp_path, work)
     request, answer = unit.request_of(run), unit.answer_of(run)
