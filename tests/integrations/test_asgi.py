@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, MutableMapping
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,9 @@ from reenact.graph.verdict import judge
 from reenact.integrations import asgi
 from reenact.values import unit
 from reenact.values.run import Run
+
+get = partial(httpx.get, timeout=60)
+post = partial(httpx.post, timeout=60)
 
 Scope = MutableMapping[str, Any]
 
@@ -148,7 +152,7 @@ def test_a_request_is_a_run_with_its_input_and_its_answer(tmp_path: Path, monkey
 
     def work() -> None:
         with served(service) as url:
-            reply = httpx.post(f"{url}/items/b%C3%BCcher?page=2", json={"item": "tea"}, headers=headers)
+            reply = post(f"{url}/items/b%C3%BCcher?page=2", json={"item": "tea"}, headers=headers)
             assert reply.json() == {"found": "bücher tea is there"}
 
     (run,) = recorded(tmp_path, work)
@@ -177,8 +181,8 @@ def test_a_request_is_a_run_with_its_input_and_its_answer(tmp_path: Path, monkey
 def test_a_request_in_which_nobody_is_called_is_no_run(tmp_path: Path) -> None:
     def work() -> None:
         with served(service) as url:
-            assert httpx.get(f"{url}/health").json() == "ok"
-            assert httpx.get(f"{url}/nowhere").status_code == 404
+            assert get(f"{url}/health").json() == "ok"
+            assert get(f"{url}/nowhere").status_code == 404
 
     assert recorded(tmp_path, work) == []
 
@@ -212,7 +216,7 @@ def test_fifty_users_at_once_each_have_a_run_of_their_own(tmp_path: Path, path: 
 def test_the_answer_of_a_stream_is_kept_whole(tmp_path: Path) -> None:
     def work() -> None:
         with served(service) as url:
-            httpx.post(f"{url}/streamed", json={"item": "tea"})
+            post(f"{url}/streamed", json={"item": "tea"})
 
     (run,) = recorded(tmp_path, work)
     answer = unit.answer_of(run)
@@ -223,7 +227,7 @@ def test_the_answer_of_a_stream_is_kept_whole(tmp_path: Path) -> None:
 def test_a_task_that_outlives_its_request_belongs_to_it(tmp_path: Path) -> None:
     def work() -> None:
         with served(service) as url:
-            assert httpx.post(f"{url}/accepted", json={"item": "tea"}).status_code == 202
+            assert post(f"{url}/accepted", json={"item": "tea"}).status_code == 202
             time.sleep(0.2)
 
     (run,) = recorded(tmp_path, work)
@@ -236,7 +240,7 @@ def test_a_task_that_outlives_its_request_belongs_to_it(tmp_path: Path) -> None:
 def test_a_unit_of_work_inside_a_request_is_that_request(tmp_path: Path) -> None:
     def work() -> None:
         with served(service) as url:
-            httpx.post(f"{url}/named", json={"item": "u-3"})
+            post(f"{url}/named", json={"item": "u-3"})
 
     (run,) = recorded(tmp_path, work)
     assert (run.name, run.user, run.session) == ("support", "u-3", "s-1")
@@ -247,7 +251,7 @@ def test_a_unit_of_work_inside_a_request_is_that_request(tmp_path: Path) -> None
 def test_what_an_application_dies_of_ends_its_run(tmp_path: Path) -> None:
     def work() -> None:
         with served(service) as url:
-            assert httpx.post(f"{url}/broken", json={"item": "tea"}).status_code == 500
+            assert post(f"{url}/broken", json={"item": "tea"}).status_code == 500
 
     (run,) = recorded(tmp_path, work)
     assert run.root is not None
@@ -267,8 +271,8 @@ def test_an_application_within_another_is_one_run(tmp_path: Path) -> None:
 
     def work() -> None:
         with served(app) as url:
-            assert httpx.post(f"{url}/inner/items/x", json={"item": "tea"}).json() == {"found": "x tea is there"}
-            assert httpx.get(f"{url}/outer?item=milk").json() == {"found": "x milk is there"}
+            assert post(f"{url}/inner/items/x", json={"item": "tea"}).json() == {"found": "x tea is there"}
+            assert get(f"{url}/outer?item=milk").json() == {"found": "x milk is there"}
 
     runs = recorded(tmp_path, work)
     assert [asked(run) for run in runs] == [["x tea"], ["x milk"]]
@@ -336,7 +340,7 @@ async def plain(scope: Scope, receive: Any, send: Any) -> None:
 def test_an_application_without_a_framework_is_cut_at_the_server(tmp_path: Path) -> None:
     def work() -> None:
         with served(plain) as url:
-            assert httpx.post(url, content=b"\xff\x00").text == "tea is there"
+            assert post(url, content=b"\xff\x00").text == "tea is there"
 
     (run,) = recorded(tmp_path, work)
     request = unit.request_of(run)
@@ -486,7 +490,7 @@ def test_start_up_calls_belong_to_the_process(tmp_path: Path) -> None:
 
     def work() -> None:
         with served(app) as url:
-            httpx.post(f"{url}/x?kind=y", json={"item": "tea"})
+            post(f"{url}/x?kind=y", json={"item": "tea"})
 
     process, request = recorded(tmp_path, work)
     assert (asked(process), unit.inbound(process)) == (["start"], None)

@@ -16,6 +16,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -27,6 +28,9 @@ from desk import EXAMPLES, Desk
 from reenact.demo.policies import order_desk
 from reenact.demo.provider import StandIn
 from reenact.demo.script import Question, Reply, text_of
+
+get = partial(httpx.get, timeout=60)
+post = partial(httpx.post, timeout=60)
 
 pytestmark = pytest.mark.sample(2)
 
@@ -234,8 +238,8 @@ def dies():
 def test_start_up_chance_and_failures_come_again(desk: Desk, argv: str) -> None:
     desk.write("small.py", SMALL)
     with serving(desk, "uvicorn", *argv.split(), "--port", "PORT") as service:
-        seen = httpx.get(f"{service.url}/work?name=tea").text
-        assert httpx.get(f"{service.url}/fails").status_code == 500
+        seen = get(f"{service.url}/work?name=tea").text
+        assert get(f"{service.url}/fails").status_code == 500
         service.stop()
     runs = runs_of(desk)
     works, fails = (next(run for run in runs if run["name"] == f"GET {path}") for path in ("/work", "/fails"))
@@ -264,10 +268,10 @@ def test_a_killed_worker_leaves_its_run_behind(desk: Desk) -> None:
         desk, "gunicorn", "-w1", "-kuvicorn.workers.UvicornWorker", "-b127.0.0.1:PORT", "small:app"
     ) as service:
         with pytest.raises(httpx.TransportError):
-            httpx.get(f"{service.url}/dies")
+            get(f"{service.url}/dies")
         for _ in range(600):  # the master starts another worker
             try:
-                httpx.get(f"{service.url}/work?name=tea")
+                get(f"{service.url}/work?name=tea")
                 break
             except httpx.TransportError:
                 time.sleep(0.1)
@@ -306,8 +310,8 @@ def test_a_wsgi_request_is_delivered_again(desk: Desk, argv: tuple[str, ...]) ->
     desk.write("small.py", FLASK)
     with serving(desk, *argv) as service:
         asked = {"json": {"name": "tea"}, "headers": {"x-user-id": "u-1"}}
-        whole = httpx.post(f"{service.url}/work", **asked).text
-        pieces = httpx.post(f"{service.url}/streamed", **asked).text
+        whole = post(f"{service.url}/work", **asked).text
+        pieces = post(f"{service.url}/streamed", **asked).text
         time.sleep(0.1)
         service.stop()
     runs = {run["name"]: run for run in runs_of(desk, "--user", "u-1")}
@@ -337,7 +341,7 @@ main()
 def test_an_application_without_a_name_is_made_by_its_program(desk: Desk) -> None:
     program = desk.write("local.py", LOCAL)
     with serving(desk, "python", program, "PORT", "milk") as service:
-        assert httpx.get(f"{service.url}/x").text == "tea: milk"
+        assert get(f"{service.url}/x").text == "tea: milk"
         time.sleep(0.1)
         service.stop()
     done = desk.reenact("replay", "last")
@@ -353,7 +357,7 @@ def test_an_application_without_a_name_is_made_by_its_program(desk: Desk) -> Non
 def test_a_service_that_records_itself_is_found_afterwards(desk: Desk) -> None:
     desk.write("small.py", f"import reenact\nreenact.record()\n{SMALL}")
     with serving(desk, "uvicorn", "small:app", "--port", "PORT", recorded=False) as service:
-        seen = httpx.get(f"{service.url}/work?name=tea").text
+        seen = get(f"{service.url}/work?name=tea").text
         service.stop()
     (run,) = (run for run in runs_of(desk) if run["name"] == "GET /work")
     done = desk.reenact("replay", run["id"])
@@ -416,7 +420,7 @@ def test_a_request_replays_from_its_file_alone(desk: Desk) -> None:
     desk.write("small.py", SMALL)
     with serving(desk, "uvicorn", "small:app", "--port", "PORT") as service:
         secret = {"authorization": "Bearer " + "x1" * 20}
-        seen = [httpx.get(f"{service.url}/work?name={name}", headers=secret).text for name in ("tea", "milk")]
+        seen = [get(f"{service.url}/work?name={name}", headers=secret).text for name in ("tea", "milk")]
         service.stop()
     (run,) = (run for run in runs_of(desk) if "tea" in desk.reenact("show", run["id"]).stdout)
     exported = desk.reenact("export", run["id"], "-o", "incident.jsonl")
@@ -448,7 +452,7 @@ def test_a_script_that_is_stopped_is_interrupted(desk: Desk) -> None:
 def test_a_fork_of_a_request_is_one_run_with_its_user(desk: Desk) -> None:
     desk.write("small.py", SMALL)
     with serving(desk, "uvicorn", "small:app", "--port", "PORT") as service:
-        httpx.get(f"{service.url}/work?name=tea", headers={"x-user-id": "u-7"})
+        get(f"{service.url}/work?name=tea", headers={"x-user-id": "u-7"})
         service.stop()
     (hers,) = runs_of(desk, "--user", "u-7")
     before = {run["id"] for run in runs_of(desk)}
@@ -482,7 +486,7 @@ def test_a_request_has_its_headers_again(desk: Desk) -> None:
     desk.write("tenants.py", TENANTS)
     with serving(desk, "uvicorn", "tenants:app", "--port", "PORT") as service:
         headers = {"x-tenant": "a", "X-Tier": "gold", "accept-encoding": "gzip", "te": "trailers"}
-        reply = httpx.get(f"{service.url}/work", headers=headers)
+        reply = get(f"{service.url}/work", headers=headers)
         assert reply.headers["content-encoding"] == "gzip"
         time.sleep(0.1)
         service.stop()
@@ -520,9 +524,9 @@ def test_a_wsgi_request_tells_its_length_again(desk: Desk, argv: tuple[str, ...]
     with serving(desk, *argv) as service:
         url = f"{service.url}/work"
         seen = {
-            "GET /work": httpx.get(url).text,
+            "GET /work": get(url).text,
             "PUT /work": httpx.put(url, content=b"{}").text,
-            "POST /work": httpx.post(url, json={"a": 1}).text,
+            "POST /work": post(url, json={"a": 1}).text,
         }
         time.sleep(0.1)
         service.stop()
