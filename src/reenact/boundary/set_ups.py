@@ -38,6 +38,13 @@ _LONGEST: Final = 16384
 _LONGEST_PING: Final = 64
 _DEEPEST: Final = 100
 _CONNECTS: Final = re.compile(r"(?:^|_)connect(?:_|$)")
+_CALLS_LISTENERS: Final = frozenset(
+    {
+        *("sqlalchemy", "psycopg", "psycopg2", "psycopg_pool", "asyncpg", "aiopg", "pymysql", "aiomysql", "redis"),
+        *("pymongo", "django", "peewee", "playhouse", "tortoise"),
+    }
+)
+"""Libraries of databases that have code of the agent's set a connection up that they make."""
 _PINGS: Final = re.compile(r"(?:^|_)(?:ping|usable|alive|closed|valid|check)(?:_|$)")
 _SPAWN: Final = "greenlet_spawn"
 """SQLAlchemy's coroutine that runs its own code in a greenlet, which stands still where the coroutine goes on."""
@@ -111,8 +118,12 @@ _servers: Final = _Servers()
 
 
 def is_connecting() -> bool:
-    """Tell whether a library connects now: its function that does so is on the stack, above whatever it calls."""
-    return _runs(_CONNECTS, past_own_code=True)
+    """Tell whether a library connects now: its function that does so is on the stack.
+
+    Code of the agent's that it calls asks on its behalf where the library is one of databases: others call the agent
+    when somebody connects to it.
+    """
+    return _runs(_CONNECTS, _CALLS_LISTENERS)
 
 
 def is_ping(text: str) -> bool:
@@ -123,17 +134,22 @@ def is_ping(text: str) -> bool:
     if len(text) > _LONGEST_PING:
         return False
     is_empty = text.strip(" ;").lower() in _EMPTY
-    return (is_empty or is_transaction(text)) and _runs(_PINGS, past_own_code=False)
+    return (is_empty or is_transaction(text)) and _runs(_PINGS)
 
 
-def _runs(names: re.Pattern[str], *, past_own_code: bool) -> bool:
-    """Tell whether a library's function of such a name is on the stack, above the agent's code or only below it."""
+def _runs(names: re.Pattern[str], past_own_code: frozenset[str] = frozenset()) -> bool:
+    """Tell whether a library's function of such a name is on the stack, with no code of the agent's in between.
+
+    With `past_own_code` such code may be in between where the function is of one of these packages.
+    """
+    below_own_code = True
     for frame in islice(_stack(_getframe(2)), _DEEPEST):
-        code, module = frame.f_code, str(frame.f_globals.get("__name__"))
+        code, package = frame.f_code, str(frame.f_globals.get("__name__")).partition(".")[0]
         if is_own_code(code, frame.f_globals):
             if not past_own_code:
                 return False
-        elif names.search(code.co_name) and not module.startswith("reenact."):
+            below_own_code = False
+        elif names.search(code.co_name) and package != "reenact" and (below_own_code or package in past_own_code):
             return True
     return False
 
