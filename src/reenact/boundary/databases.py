@@ -145,13 +145,22 @@ def _opened_over(doorman: Doorman, made: MadeConnection, query: Query, call: Cal
     """Let a question over a connection in that was seen being made, while recording."""
     if made.reel is not lanes.current().reel:
         _remind(doorman, made)
-    sets_up, news = made.sets_up(query), made.news()
     passage = doorman.open(call)
-    if news:
+    try:
+        _note_set_up(made, query, passage)
+    except Exception:
+        forgive("databases.set_up")
+    return passage
+
+
+def _note_set_up(made: MadeConnection, query: Query, passage: Passage) -> None:
+    """Tell of what others asked to set connections up, and note whether this question does."""
+    sets_up = made.sets_up(query)
+    if news := made.news():
         passage.annotate({SETTINGS: news})
     if sets_up:
-        set_ups.begin(query, made.server, made.reel, passage, is_kept=query.operation != QUERY or not made.has_begun)
-    return passage
+        is_kept = query.operation != QUERY or not made.has_begun
+        set_ups.begin(query, made.server, made.reel, passage, is_kept=is_kept)
 
 
 def describe_answer(passage: Passage, answer: Json, further: Mapping[str, Json] | None = None) -> None:
