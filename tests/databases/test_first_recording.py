@@ -34,6 +34,7 @@ pytestmark = [
 GOLDEN = Path(__file__).resolve().parent.parent / "golden" / "databases"
 UNLUCKY = 17
 BUG = "if cents < 1000 else cents * rate "
+SETS = '    cursor.execute("SET statement_timeout = 5000")\n'
 FACTOR = "if cents < 1000 else cents + cents * 500"
 
 
@@ -202,10 +203,18 @@ def test_whoever_finds_a_connection_replays_as_whoever_made_it(name: str, driver
             ask_at_once(f"http://127.0.0.1:{port}/sales/§", [{"cents": number} for number in range(20)])
         places.stop()
     assert verdicts_of(environ, project)["POST", "exact"] == 20
-    for each in [run for run in runs_of(environ, project, "-n", "0") if run["name"].startswith("POST")][::3]:
+    units = [run for run in runs_of(environ, project, "-n", "0") if run["name"].startswith("POST")]
+    for each in [*units[::3], units[-1]]:
         done = reenact(environ, "replay", each["id"], cwd=project)
         assert done.returncode == 0, done.stderr
         assert done.stderr.lstrip().startswith("same: ")
+    if name == "counter":  # whoever connected first has to set the connection up again
+        code = (project / "counter.py").read_text()
+        assert code.count(SETS) == 1
+        (project / "counter.py").write_text(code.replace(SETS, ""))
+        changed = reenact(environ, "replay", units[-1]["id"], cwd=project)
+        assert changed.returncode == 1
+        assert "SET statement_timeout" in changed.stderr
 
 
 @pytest.mark.skipif(find_spec("chromadb") is None, reason="a library is not here")

@@ -116,7 +116,7 @@ def opened(
         sys.audit(NATIVE, query.system, query.server, False)  # a connection of before the replay: refused
         return None
     try:
-        query = _sorted(query, made)
+        query = _with_operation(query, made)
         call = query.call()
     except Exception:  # our failure is never the agent's
         forgive("databases.opened")
@@ -129,10 +129,10 @@ def opened(
     return passage
 
 
-def _sorted(query: Query, made: MadeConnection | None) -> Query:
-    """Tell apart what only asks whether a connection is alive, and what a library asks while it connects.
+def _with_operation(query: Query, made: MadeConnection | None) -> Query:
+    """Give an operation of its own to what asks whether a connection is alive, and to what a library asks to connect.
 
-    A program asks it as often as it connects, which it does in a replay more often or less.
+    A program asks these as often as it connects, which it does in a replay more often or less.
     """
     if query.operation != QUERY:
         return query

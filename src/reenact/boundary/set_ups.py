@@ -3,8 +3,8 @@
 Theory of operation. Clients and frameworks ask a server for a few things when they connect: a time zone, its version, a
 schema. The unit that connects asks, and those behind it find the connection, or the library, as it left it. In a replay
 each of them is the first. So what was asked to set connections up, with its answer, stands in the recording of every
-unit that did not ask it itself. A replay answers it from there as often as it is asked, and misses nothing where it is
-not.
+unit that did not ask it itself. A replay answers it from there as often as it is asked. What the unit itself asked has
+to be asked once at least.
 
 A question sets a connection up where nothing else has been asked over it, and where a library's function that connects
 is on the stack: a framework's own questions, and those of the agent's listeners that it calls. So does a SET with which
@@ -36,8 +36,11 @@ _MOST: Final = 64
 _LONGEST: Final = 16384
 """A longer answer is not kept, in characters of JSON."""
 _LONGEST_PING: Final = 64
+"""A longer statement, in characters, does more than ask for an answer."""
 _DEEPEST: Final = 100
+"""So many frames are looked at."""
 _CONNECTS: Final = re.compile(r"(?:^|_)connect(?:_|$)")
+"""How functions are called that make connections."""
 _CALLS_LISTENERS: Final = frozenset(
     {
         *("sqlalchemy", "psycopg", "psycopg2", "psycopg_pool", "asyncpg", "aiopg", "pymysql", "aiomysql", "redis"),
@@ -46,6 +49,7 @@ _CALLS_LISTENERS: Final = frozenset(
 )
 """Libraries of databases that have code of the agent's set a connection up that they make."""
 _PINGS: Final = re.compile(r"(?:^|_)(?:ping|usable|alive|closed|valid|check)(?:_|$)")
+"""How functions are called that ask whether a connection is alive."""
 _SPAWN: Final = "greenlet_spawn"
 """SQLAlchemy's coroutine that runs its own code in a greenlet, which stands still where the coroutine goes on."""
 _EMPTY: Final = frozenset({"", "select 1", "select 1 from dual"})
@@ -65,7 +69,7 @@ class SetUp:
         self.answer: dict[str, Json] = {}
         """`{"answer": …}` where it is short enough to be kept."""
 
-    def told(self) -> Json:
+    def as_json(self) -> Json:
         """Spell the question, and its answer where it is kept."""
         return {"name": self.query.call().name, "asked": self.query.asked(), **self.answer}
 
@@ -83,14 +87,14 @@ class _Known:
         answered = [each for each in tuple(self.set_ups.values()) if each.is_answered]
         others = [each for each in answered if each.reel is not reel]
         if len(others) < len(answered):
-            return _spelled(others)
+            return _json_text(others)
         if self._text[0] != self.version:
-            self._text = self.version, _spelled(others)
+            self._text = self.version, _json_text(others)
         return self._text[1]
 
 
-def _spelled(set_ups: list[SetUp]) -> str:
-    return compact([each.told() for each in set_ups]) if set_ups else ""
+def _json_text(set_ups: list[SetUp]) -> str:
+    return compact([each.as_json() for each in set_ups]) if set_ups else ""
 
 
 _waiting: Final[dict[int, tuple[object, _Known, SetUp]]] = {}

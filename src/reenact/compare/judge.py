@@ -351,6 +351,7 @@ def _unasked(
         *again,
         *live_calls.stood_for,
         *of.covered(answered),
+        *of.set_ups_like(answered),
         *(miss.node.id for miss in misses if miss.node),
     }
     left = [node for node in owed if node.id not in settled]

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from reenact.boundary.reading import frames
 from reenact.compare.ending import is_root
-from reenact.values.call import Unfinished
+from reenact.values.call import FunctionCall, Unfinished
+from reenact.values.json import compact
 from reenact.values.lane import sequence
 from reenact.values.run import Node, Run
 
@@ -33,7 +34,8 @@ class Recorded:
             if node.parent is not None:
                 self._children[node.parent].append(node.id)
             exempt = "reenact.recovered" in node.span.attributes  # of which nobody knows that it was a function's call
-            exempt = exempt or node.call.is_handshake  # a pool makes as many connections as it likes
+            may_be_left = node.call.is_handshake and not node.call.is_set_up  # a pool connects as often as it likes
+            exempt = exempt or may_be_left
             if not (is_root(node, run) or node.call.is_structure or node.id in self.frames or exempt):
                 self._answerable.append(node)
 
@@ -53,6 +55,11 @@ class Recorded:
                 descendants.add(node_id)
                 left += self._children[node_id]
         return descendants
+
+    def set_ups_like(self, answered: Iterable[str]) -> set[str]:
+        """Find what set connections up as one of these calls did: a replay makes fewer connections, or more."""
+        asked = {_question(self.nodes[node_id]) for node_id in answered if node_id in self.nodes}
+        return {node.id for node in self._answerable if node.call.is_set_up and _question(node) in asked}
 
     def passed(self, owed: Iterable[Node], reached: Collection[str]) -> list[Node]:
         """Pick the calls that the program cannot have been about to make when it was stopped.
@@ -78,6 +85,12 @@ class Recorded:
             if furthest.get(line, 0) > self.rank[node.id] or 0 < node.end_order < began:
                 passed_nodes.append(node)
         return passed_nodes
+
+
+def _question(node: Node) -> str:
+    """Spell what a call that sets a connection up asks; empty of others."""
+    request = node.call.request
+    return compact(request.arguments) if node.call.is_set_up and isinstance(request, FunctionCall) else ""
 
 
 _Line = tuple[str, str]

@@ -149,6 +149,11 @@ class Call:
         return self._operation in _READY or (self.is_mcp and self.name == MCP_LISTS)
 
     @property
+    def is_set_up(self) -> bool:
+        """A library asks it while it connects, as often as it does so: at least once, where it did when recorded."""
+        return self._operation == "set_up"
+
+    @property
     def is_aside(self) -> bool:
         """A client makes it by itself, on a thread that nobody waits for: it may not have begun when the run ended."""
         return self._operation == "aside"
