@@ -139,15 +139,19 @@ def verdicts(desk: Desk) -> list[str]:
 
 
 CLOSING = """
+import os
 import sqlite3
 import threading
 import reenact
 
 sqlite3.connect("shop.db").execute("CREATE TABLE IF NOT EXISTS orders (item)")
-begun, opened, closed = threading.Event(), threading.Event(), threading.Event()
+opened, closed = threading.Event(), threading.Event()
+begun, begins = os.pipe()
 
 @reenact.tool
 def wait_for(name):
+    if name == "opened":
+        os.write(begins, b"1")  # from here on the other one comes in, and finds this one waiting
     return globals()[name].wait(30)
 
 @reenact.tool
@@ -164,13 +168,12 @@ def order(item):
     database.execute("INSERT INTO orders VALUES (?)", (answer(item),))
     database.commit()
     if item == "tea":  # the one that comes in meanwhile has the database open, and waits
-        begun.set()
         wait_for("opened")
     database.close()
     return number
 
 def follow():
-    begun.wait()
+    os.read(begun, 1)
     order("pan")
 
 if __name__ == "__main__":
@@ -186,7 +189,7 @@ if __name__ == "__main__":
 def test_units_that_overlap_while_nobody_changes_the_database_read_what_each_would_alone(desk: Desk) -> None:
     live = desk.reenact("run", "-q", "--", "python", desk.write("closing.py", CLOSING))
     assert live.returncode == 0, live.stderr
-    assert verdicts(desk) == ["exact", "exact"]
+    assert verdicts(desk) == ["exact", "exact"], desk.reenact("doctor").stdout
 
 
 WORKERS = """
