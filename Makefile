@@ -98,8 +98,9 @@ test-clickhouse: .venv/.test .venv-clickhouse/.test
 	-@sh collector/build.sh
 	.venv/bin/python -m pytest -m slow tests/clickhouse
 
+# Most of slow-main waits for processes that it kills: what has environments of its own runs beside it.
 slow:
-	@$(PARTS) 'slow-main test-older test-peers test-providers test-frameworks test-phoenix test-outside test-databases test-mcp test-collector test-clickhouse'
+	@$(PARTS) .venv/.test 'slow-main | test-outside test-databases test-frameworks test-older test-peers test-providers test-phoenix test-mcp test-collector test-clickhouse'
 
 slow-main: .venv/.test
 	.venv/bin/python -m pytest -n 3 --dist worksteal -m slow --ignore=tests/phoenix --ignore=tests/collector --ignore=tests/clickhouse --ignore=tests/escapes \
