@@ -212,6 +212,8 @@ def _case(request: pytest.FixtureRequest, config: Mapping[str, Any], *, writes: 
             mode=Mode.NONE if mark.get("keep") and mode is not Mode.LIVE else mode,  # an incident does not come again
             writes=str(mark.get("writes", writes)),
             children=str(mark.get("children", "answer")),
+            stubs=tuple(map(str, mark.get("stubs", ()))),
+            lifespan=bool(mark.get("lifespan", True)),
             hosts=Hosts.of(hosts),
             strict=bool(mark.get("strict", True)),
             warm=not item.config.getoption("reenact_cold") and str(mark.get("warm", "on")) not in {"off", "False", "0"},

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+
 from reenact.boundary import lanes
-from reenact.boundary.own_code import own_line
+from reenact.boundary.own_code import own_frame, own_line
 
 UNKNOWN = "a line of no file"
 """What stands for the line where neither the stack nor the lane names one, as at the end of the interpreter."""
@@ -16,3 +18,11 @@ def where() -> str:
     thread or handed over the job is named then.
     """
     return own_line() or lanes.current().origin or UNKNOWN
+
+
+def function_around() -> str:
+    """Name the agent's innermost function at work that can be named from outside, as `module:Class.function`, or ""."""
+    frame = own_frame(inspect.currentframe())
+    while frame is not None and "<" in frame.f_code.co_qualname:
+        frame = own_frame(frame.f_back)
+    return f"{frame.f_globals.get('__name__')}:{frame.f_code.co_qualname}" if frame is not None else ""

@@ -48,6 +48,18 @@ allow_host = click.option(
     help="Let the program talk to this host, or to unix:/path; may be given more than once. Without PORT: 443 and 80.",
 )
 
+stubs = click.option(
+    "--stub",
+    "stubs",
+    multiple=True,
+    metavar="MODULE:FUNCTION=VALUE",
+    help="Have a function of the program give this VALUE in JSON, or be the one of =@FILE.py:NAME; may be given more "
+    "than once.",
+)
+no_lifespan = click.option(
+    "--no-lifespan", is_flag=True, help="Deliver a recorded request to an application that is not started up before."
+)
+
 
 class _Writes(click.ParamType[str]):
     """What becomes of writes; `keep FOLDER` is spelled `keep=FOLDER` from here on."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import cast
 
 import click
 
@@ -44,6 +45,8 @@ from reenact.values.assertion import Placed
     show_default=True,
     help="Programs that it starts and that are no Python of its own, in the test.",
 )
+@options.stubs
+@options.no_lifespan
 @options.store_folder
 @options.as_json
 @trusting.trust
@@ -80,6 +83,8 @@ def promote_command(
                 tried=not wanted["untried"],
                 writes=Writes(str(wanted["writes"])),
                 children=Children(str(wanted["children"])),
+                stubs=_texts(wanted["stubs"]),
+                lifespan=not wanted["no_lifespan"],
             ),
             DirectoryStore(Path(scratch)),
         )
@@ -87,6 +92,10 @@ def promote_command(
         options.document(promotion.document())
         return
     options.show(_summary(promotion))
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(map(str, cast("tuple[object, ...]", value))) if isinstance(value, tuple) else ()
 
 
 def _text(value: object) -> str | None:

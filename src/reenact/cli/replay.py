@@ -44,6 +44,8 @@ _SOURCES = click.Choice([source.value for source in Source])
     metavar="NAME",
     help="Run this tool in the sealed world of the replay, its own calls answered; may be given more than once.",
 )
+@options.stubs
+@options.no_lifespan
 @click.option(
     "--live-differs",
     type=click.Choice(["fail", "ok"]),
@@ -119,7 +121,7 @@ def replay_command(
         order = Order(
             words=words if everything is None else tuple(word for word in (selector, *words) if word is not None),
             app=how["app"],
-            policy=Policy.named(how, how["hosts"], how["live_tools"]),
+            policy=Policy.named(how, how["hosts"], how["live_tools"], how["stubs"], lifespan=not how["no_lifespan"]),
             assertions=_assertions([*how["files"], *how["texts"]]),
             live_may_differ=how["live_differs"] == "ok",
             history_max=how["history_max"] if how["history_max"] != MOST else None,

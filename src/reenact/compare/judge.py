@@ -156,6 +156,8 @@ def _unbegun(ledger: Sequence[Entry]) -> str:
         return f"the program changed what the replay took down about it (its ledger): {as_text(damaged[0].get('why'))}"
     if not _all(ledger, "joined"):
         return "the program never joined the replay"
+    if unfit := _all(ledger, "unfit"):
+        return f"--stub {as_text(unfit[0].get('name'))} cannot stand in its place: {as_text(unfit[0].get('why'))}"
     undelivered = _all(ledger, "undelivered")
     stopped = _all(ledger, "miss") or _all(ledger, "refused")
     return as_text(undelivered[0].get("why")) if undelivered and not stopped else ""
@@ -255,12 +257,22 @@ def _totals(ledger: Sequence[Entry], replay: Run | None) -> ReplayResult:
         unwatched=_plain(ledger, "unwatched"),
         left=len(_all(ledger, "left")),
         killed=_plain(ledger, "killed"),
+        stubs=_stubs(ledger),
         world=weakest(as_object(each.get("world")) for each in _all(ledger, "guard")),
         ways_out=tuple(
             dict.fromkeys(as_text(way) for each in _all(ledger, "guard") for way in as_list(each.get("ways")))
         ),
         reached=dict(Counter(_reached(each) for each in _all(ledger, "reached") if not each.get("error"))),
     )
+
+
+def _stubs(ledger: Sequence[Entry]) -> dict[str, int | None]:
+    """Count the calls of each function that stood in the place of the agent's own; None for one that never stood."""
+    asked, placed, calls = (
+        Counter(as_text(entry.get("name")) for entry in _all(ledger, what))
+        for what in ("stub", "substitute", "substituted")
+    )
+    return {name: calls[name] if name in placed else None for name in asked}
 
 
 def _reached(entry: Entry) -> str:

@@ -23,7 +23,6 @@ from reenact.pipeline.replay_plan import Plan
 from reenact.replay.ledger import Ledger
 from reenact.values import typed, unit
 from reenact.values.json import compact
-from reenact.values.run import Run
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,28 +39,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     making = applications.Making.of(run) if plan.starts else applications.Making()
     application = making.with_given(options.app, options.path, options.modules)
     try:
-        deliver(run, application, lambda: ledger.note("delivered"), earlier, overlap=plan.overlap)
+        turns = Turns(earlier, run, overlap=plan.overlap)
+        deliver(application, lambda: ledger.note("delivered"), turns, lifespan=plan.lifespan)
     except CannotJudge as error:
         ledger.note("undelivered", why="; ".join(filter(None, (error.message, error.hint))))
         return CannotJudge.exit_code
     return 0
 
 
-def deliver(
-    run: Run,
-    making: applications.Making,
-    delivered: Callable[[], None],
-    earlier: Sequence[Run] = (),
-    *,
-    overlap: bool = False,
-) -> None:
-    """Make the application and deliver the request of `run` to it; `delivered` is called when that is over.
+def deliver(making: applications.Making, delivered: Callable[[], None], turns: Turns, *, lifespan: bool = True) -> None:
+    """Make the application and deliver the request of a run to it; `delivered` is called when that is over.
 
-    The units of `earlier` runs are delivered first; some of all may `overlap`. Raises `CannotJudge` where anything of
-    it cannot be had.
+    An ASGI application is started up and shut down around it where `lifespan` says so. Raises `CannotJudge` where
+    anything of it cannot be had.
     """
+    run = turns.asked_for
     if unit.job_of(run) is not None:
-        _do(run, making, earlier, overlap=overlap)
+        _do(making, turns)
         return
     request = unit.request_of(run)
     if request is None or request.body is None:
@@ -69,8 +63,10 @@ def deliver(
     answer = Answer(delivered=delivered)
     try:
         app = applications.make_application(making)
-        way = delivery_wsgi if request.interface == "wsgi" else delivery_asgi
-        way.deliver(app, request, answer, Turns(earlier, run, overlap=overlap))
+        if request.interface == "wsgi":
+            delivery_wsgi.deliver(app, request, answer, turns)
+        else:
+            delivery_asgi.deliver(app, request, answer, turns, lifespan=lifespan)
     except (CannotJudge, KeyboardInterrupt):
         raise
     except BaseException as error:  # noqa: BLE001 - a server would say it and go on
@@ -80,10 +76,10 @@ def deliver(
         _show(answer)
 
 
-def _do(run: Run, making: applications.Making, earlier: Sequence[Run], *, overlap: bool) -> None:
+def _do(making: applications.Making, turns: Turns) -> None:
     """Do a job again and print what it returned."""
     try:
-        result = delivery_jobs.deliver(making, Turns(earlier, run, overlap=overlap))
+        result = delivery_jobs.deliver(making, turns)
     except (CannotJudge, KeyboardInterrupt):
         raise
     except BaseException as error:  # noqa: BLE001 - a worker would say it and go on

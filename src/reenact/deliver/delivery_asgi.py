@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, MutableMapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from typing import Any
 
 from reenact.deliver.answers import Answer, calls_before
@@ -20,16 +20,22 @@ _LATER_S = 5.0
 """How long tasks that outlive the request are waited for beyond their recorded time."""
 
 
-def deliver(app: Any, request: WebRequest, answer: Answer, turns: Turns) -> None:
-    """Deliver `request`, and fill in `answer` as it comes. Raises what the application raises."""
+def deliver(app: Any, request: WebRequest, answer: Answer, turns: Turns, *, lifespan: bool = True) -> None:
+    """Deliver `request`, and fill in `answer` as it comes. Raises what the application raises.
+
+    Without `lifespan` the application is neither started up nor shut down.
+    """
     if not callable(app):
         raise CannotJudge(f"a {type(app).__name__} is no ASGI application")
-    asyncio.run(_deliver(app, request, answer, turns))
+    around = _lifespan(app) if lifespan else nullcontext(dict[str, Any]())
+    asyncio.run(_deliver(app, around, request, answer, turns))
 
 
-async def _deliver(app: Any, request: WebRequest, answer: Answer, turns: Turns) -> None:
+async def _deliver(
+    app: Any, around: AbstractAsyncContextManager[dict[str, Any]], request: WebRequest, answer: Answer, turns: Turns
+) -> None:
     run = turns.asked_for
-    async with _lifespan(app) as state:
+    async with around as state:
         beside = [asyncio.ensure_future(_earlier(app, each, state, turns)) for each in turns.earlier]
         for each in beside if not turns.overlap else ():
             await each

@@ -379,6 +379,12 @@ def _sum(run: Run, name: str) -> int:
     return sum(count for count in counts if isinstance(count, int))
 
 
+_DECLARE = (
+    "declare the function around it with @reenact.tool and record again, "
+    "or replay this recording with --stub MODULE:FUNCTION=VALUE"
+)
+
+
 def _undeclared_reasons(run: Run) -> Iterator[Reason]:
     for node in run.nodes:
         attribute = node.span.attributes.get(UNDECLARED)
@@ -389,11 +395,11 @@ def _undeclared_reasons(run: Run) -> Iterator[Reason]:
                 yield Reason(call="run", field=SIDE_EFFECT, lost=lost, fix=_RECORD_AGAIN)
             elif act.startswith(NATIVE_CODE):
                 lost = f"{act}: what it does is not witnessed"
-                fix = "declare the function around it with @reenact.tool"
+                fix = _DECLARE
                 yield Reason(call="run", field=SIDE_EFFECT, lost=lost, fix=fix)
             else:
                 lost = f"{act}: {_FREE if act.startswith(LOCKED) else 'a replay refuses it'}"
-                fix = "declare the function around it with @reenact.tool"
+                fix = _DECLARE
                 yield Reason(call="run", field=SIDE_EFFECT, lost=lost, fix=fix)
 
 

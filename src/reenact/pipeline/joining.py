@@ -69,8 +69,16 @@ class InProcess:
         setup = self._setup(selected, policy, store, history, writes=sealed and policy.writes.copies)
         self.recording: Recording = recording.start(setup)
         self._stack.callback(recording.stop, self.recording)
+        self._put_in_place(policy.stubs)
         self._stack.enter_context(guard.shut(ledger, policy.writes, policy.hosts, policy.ways, sealed=sealed))
         self._give_back_folders(runs)
+
+    def _put_in_place(self, stubs: Sequence[str]) -> None:
+        """Give functions of the agent's the bodies that the user names."""
+        if stubs:
+            from reenact.replay.substitutes import Substitute, put_in_place  # most replays have none
+
+            self._stack.callback(put_in_place([*map(Substitute.read, stubs)], self.ledger.note))
 
     def _give_back_folders(self, runs: Iterable[Run]) -> None:
         """Have names in folders come in the recorded order."""
@@ -180,6 +188,7 @@ def join(path: str) -> None:
         after=After(plan.after),
         hosts=tuple(plan.hosts),
         live_tools=tuple(plan.live_tools),
+        stubs=tuple(plan.stubs),
         ways=None if plan.ways is None else _ways(plan.ways),
         children=Children(plan.children),
     )

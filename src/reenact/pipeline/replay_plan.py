@@ -39,6 +39,10 @@ class Plan:
     """What the user lets anything talk to (`values.way`)."""
     live_tools: list[str] = field(default_factory=list[str])
     """Names of tools that run in the sealed world."""
+    stubs: list[str] = field(default_factory=list[str])
+    """Functions that have other bodies (`replay.substitutes`)."""
+    lifespan: bool = True
+    """An application's start-up and shutdown are run around a request."""
     ways: list[str] | None = None
     """What calls that go live may reach; None for whatever there is."""
     changes: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])

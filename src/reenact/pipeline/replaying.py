@@ -524,6 +524,8 @@ def _plan(
         after=policy.after.value,
         hosts=[*policy.hosts],
         live_tools=[*policy.live_tools],
+        stubs=[*policy.stubs],
+        lifespan=policy.lifespan,
         ways=ways.lines() if ways else None,
         children=policy.children.value,
         store=str(store.folder),

@@ -262,6 +262,8 @@ def _spelled(item: Item, order: Order, store: DirectoryStore) -> dict[str, Json]
         },
         "hosts": [*policy.hosts],
         "tools live": [*policy.live_tools],
+        "stubs": [*policy.stubs],
+        "lifespan": policy.lifespan,
         "live may differ": order.live_may_differ,
         "history": order.history_max,
         "assertions": [[spell(each.assertion), each.place] for each in order.assertions],

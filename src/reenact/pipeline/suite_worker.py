@@ -93,6 +93,8 @@ def _replayed(request: dict[str, Json], out: IO[bytes], err: IO[bytes]) -> Judge
         {name: as_text(value) for name, value in as_object(request.get("policy")).items()},
         [as_text(each) for each in as_list(request.get("hosts"))],
         [as_text(each) for each in as_list(request.get("tools live"))],
+        [as_text(each) for each in as_list(request.get("stubs"))],
+        lifespan=request.get("lifespan") is not False,
     )
     order = Order(
         words=tuple(as_text(word) for word in as_list(request.get("words"))),

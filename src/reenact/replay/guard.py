@@ -31,7 +31,7 @@ from reenact.boundary import (
     telemetry,
     touches,
 )
-from reenact.boundary.source_line import where
+from reenact.boundary.source_line import function_around, where
 from reenact.boundary.touches import Touch
 from reenact.errors import SideEffectRefused
 from reenact.replay import writes
@@ -295,6 +295,8 @@ def _lets(which: str, event: str, args: tuple[Any, ...]) -> bool:
 def refuse(ledger: Ledger, what: str, event: str, hint: str = _DECLARE, *, path: str = "") -> None:
     """Note a side effect and refuse it, of a write with its path. Raises `SideEffectRefused`."""
     place, facts = where(), dict[str, Any]()
+    if hint.startswith(_DECLARE) and (function := function_around()):
+        hint = f"{hint}; or say what it gave with --stub {function}=VALUE"
     if path:
         facts = {"path": path, "worker": True} if children.is_worker() else {"path": path}
     ledger.note("refused", what=what, where=place, event=event, hint=hint, **facts)

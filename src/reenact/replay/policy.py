@@ -12,6 +12,8 @@ from reenact.values.call import Call, CallKind
 from reenact.values.judgement import Strictness
 
 if TYPE_CHECKING:  # most replays let nothing out
+    from pathlib import Path
+
     from reenact.values.way import Way
 
 
@@ -102,17 +104,32 @@ class Policy:
     outcome: Strictness = Strictness.EXACT
     live_tools: tuple[str, ...] = ()
     """Names of tools that run in the sealed world of the replay (`--tool-live`), their own calls answered."""
+    stubs: tuple[str, ...] = ()
+    """Functions that have other bodies (`--stub`), as `replay.substitutes` spells them."""
+    lifespan: bool = True
+    """The application's start-up and shutdown are run around a request that is delivered to it."""
 
     @staticmethod
-    def named(choices: Mapping[str, str], hosts: Iterable[str] = (), live_tools: Iterable[str] = ()) -> Policy:
+    def named(
+        choices: Mapping[str, str],
+        hosts: Iterable[str] = (),
+        live_tools: Iterable[str] = (),
+        stubs: Iterable[str] = (),
+        *,
+        lifespan: bool = True,
+        folder: Path | None = None,
+    ) -> Policy:
         """Make one of the values of its fields, by name; those not given are the defaults.
 
-        `writes` may be `keep=FOLDER`. Raises `UsageError` where no folder is named.
+        `writes` may be `keep=FOLDER`. Files of `stubs` are found in a `folder`, or from here. Raises `UsageError` where
+        no folder is named, or for a stub that cannot be read.
         """
         writes, keep = read_writes(choices.get("writes") or Writes.COPY)
         return Policy(
             hosts=tuple(hosts),
             live_tools=tuple(live_tools),
+            stubs=_stubs(stubs, folder),
+            lifespan=lifespan,
             models=Source(choices.get("models", Source.RECORDED)),
             tools=Source(choices.get("tools", Source.RECORDED)),
             writes=writes,
@@ -148,6 +165,14 @@ class Policy:
         """Nothing may go live, and nothing may be talked to."""
         recorded = self.models is Source.RECORDED and self.tools is Source.RECORDED
         return recorded and self.after is not After.LIVE_MODELS and not self.hosts
+
+
+def _stubs(spelled: Iterable[str], folder: Path | None) -> tuple[str, ...]:
+    if not (texts := tuple(spelled)):
+        return ()
+    from reenact.replay.substitutes import Substitute  # most replays have none
+
+    return tuple(Substitute.read(text, folder).spelled() for text in texts)
 
 
 def read_writes(spelled: str) -> tuple[Writes, str]:

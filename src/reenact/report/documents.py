@@ -252,6 +252,18 @@ def _writes(result: ReplayResult) -> Json:
     return document(result)
 
 
+def _surroundings(result: ReplayResult) -> dict[str, Json]:
+    """Say what kept the program from the world around, and what of it was not its own."""
+    return {
+        "world": {**result.world},
+        "level": result.level,
+        "levels_refused": {**result.levels_refused},
+        "ways_out": [*result.ways_out],
+        "stubs": dict[str, Json](result.stubs),
+        "reached": {**result.reached},
+    }
+
+
 def replay_document(
     result: ReplayResult,
     *,
@@ -287,11 +299,7 @@ def replay_document(
         "unwitnessed": [*result.unwitnessed],
         "unlike": [*result.unlike],
         "by_tools": {tool: [*paths] for tool, paths in result.by_tools.items()},
-        "world": {**result.world},
-        "level": result.level,
-        "levels_refused": {**result.levels_refused},
-        "ways_out": [*result.ways_out],
-        "reached": {**result.reached},
+        **_surroundings(result),
         "ended_with": result.ended_with,
         "lacks": [*result.lacks],
         "outside": [*result.outside],

@@ -54,6 +54,7 @@ def replayed(
     lines += [f"  {line}" for line in dict.fromkeys(_divergences(result))]
     if result.outside:
         lines.append(f"  {result.of_scopes}")
+    lines += [f"  {line}" for line in _stubs(result)]
     if result.other_code and result.result != "unjudged":
         lines.append(f"  {result.of_other_code}")
     lines += [f"  {line}" for line in _redaction(result)]
@@ -125,6 +126,15 @@ def _redaction(result: ReplayResult) -> Iterator[str]:
     for miss in result.misses[:_MOST]:
         if hint := as_text(miss.get("hint")):
             yield hint
+
+
+def _stubs(result: ReplayResult) -> Iterator[str]:
+    """Say which functions of the agent's were not its own."""
+    for name, count in result.stubs.items():
+        if count is None:
+            yield f"not stubbed: {name} was never defined"
+        else:
+            yield f"stubbed: {name} was not the agent's own; it was called {count} time{'' if count == 1 else 's'}"
 
 
 def _lacks(result: ReplayResult) -> Iterator[str]:
@@ -248,5 +258,5 @@ def _next(result: ReplayResult, recorded: str) -> Iterator[str]:
         yield f"next: {as_text(result.refused[0].get('hint'))}"
     elif result.result == "unjudged" and result.answered and COPIED_IN in result.world:
         yield "next: replay it where every file can be a copy, with namespaces (docs/sealed-replay.md)"
-    elif result.result == "unjudged":
+    elif result.result == "unjudged" and not result.stubs:
         yield f"next: give the program after `--`, as in reenact replay {run} -- python your_agent.py"

@@ -37,15 +37,15 @@ class Authored:
     proposals: tuple[str, ...] = ()
     """Assertions that the run suggests, as comments."""
     remarks: tuple[str, ...] = ()
-    settings: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Further words of the marker: `writes`, `children`."""
+    settings: Mapping[str, str | bool | Sequence[str]] = field(default_factory=dict[str, str | bool | Sequence[str]])
+    """Further words of the marker: `writes`, `children`, `stubs`, `lifespan`."""
 
 
 def source(test: Authored) -> str:
     """Write the test's file."""
     lines = [*_docstring(test), "", "import pytest", "", ""]
     keywords = ", keep=True" if test.assertions else ""  # what happened once is not to be recorded over
-    keywords += "".join(f", {name}={quoted(value)}" for name, value in test.settings.items())
+    keywords += "".join(f", {name}={_spelled(value)}" for name, value in test.settings.items())
     lines += [f"@pytest.mark.reenact({quoted(test.fixture)}{keywords})", f"def test_{test.name}(reenact_replay):"]
     lines += [f"    # {line}" for line in test.remarks]
     lines.append(f"    outcome = reenact_replay({', '.join(_arguments(test))})")
@@ -109,6 +109,12 @@ def _expectations(test: Authored) -> Iterator[str]:
         yield "    outcome.same()"
     for each in test.proposals:
         yield f"    # outcome.holds({quoted(each)})"
+
+
+def _spelled(value: str | bool | Sequence[str]) -> str:  # noqa: FBT001 - of a marker
+    if isinstance(value, bool):
+        return repr(value)
+    return quoted(value) if isinstance(value, str) else f"[{', '.join(map(quoted, value))}]"
 
 
 def quoted(text: str) -> str:

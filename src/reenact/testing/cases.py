@@ -43,6 +43,10 @@ class Options:
     """Files that are written outside every declared tool: `refuse` or `allow`."""
     children: str = "answer"
     """Programs that are started and are no Python of the agent's: `answer`, `run` or `refuse`."""
+    stubs: tuple[str, ...] = ()
+    """Functions that have other bodies: MODULE:FUNCTION=VALUE, or =@FILE.py:NAME, the file relative to the project."""
+    lifespan: bool = True
+    """An application is started up before a request is delivered to it."""
     hosts: Hosts = field(default_factory=Hosts)
     strict: bool = True
     """Recorded calls that are not asked for fail the test."""
@@ -271,7 +275,12 @@ class Replays:
             folder=cwd,
             environ=env or {},
             policy=policy_of(
-                adding=options.mode is Mode.NEW_EPISODES, writes=options.writes, children=options.children
+                adding=options.mode is Mode.NEW_EPISODES,
+                writes=options.writes,
+                children=options.children,
+                stubs=options.stubs,
+                lifespan=options.lifespan,
+                root=root,
             ),
             warm=options.warm,
         )

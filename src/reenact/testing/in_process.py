@@ -13,6 +13,7 @@ from reenact.testing.cases import Case, TestFailed
 from reenact.testing.inline import Answered, BlockResult, Recorded, hold
 from reenact.testing.modes import Mode
 from reenact.testing.program import policy_of
+from reenact.testing.project import root_of
 from reenact.values.judgement import ReplayResult
 from reenact.values.lenient import as_text
 from reenact.values.run import Run
@@ -68,7 +69,13 @@ class Here:
         self._fixture = case.read()
         self._inert_keys(self._fixture.run)
         options = case.options
-        policy = policy_of(adding=options.mode is Mode.NEW_EPISODES, writes=options.writes, children=options.children)
+        policy = policy_of(
+            adding=options.mode is Mode.NEW_EPISODES,
+            writes=options.writes,
+            children=options.children,
+            stubs=options.stubs,
+            root=root_of(case.path),
+        )
         try:
             self._open = Answered(self._fixture, policy, case.store, case.options.hosts)
         except ReenactError as error:

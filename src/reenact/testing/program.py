@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import sysconfig
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
@@ -168,8 +168,19 @@ class _Output:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def policy_of(*, adding: bool, writes: str, children: str = "answer") -> Policy:
-    """Say what a replay lets go live: nothing, or (`adding`) what the recording does not hold."""
+def policy_of(
+    *,
+    adding: bool,
+    writes: str,
+    children: str = "answer",
+    stubs: Sequence[str] = (),
+    lifespan: bool = True,
+    root: Path | None = None,
+) -> Policy:
+    """Say what a replay lets go live: nothing, or (`adding`) what the recording does not hold.
+
+    Files of `stubs` are relative to the `root` of the project.
+    """
     source = Source.RECORDED_OR_LIVE if adding else Source.RECORDED
-    policy = Policy.named({"models": source, "tools": source, "writes": writes, "children": children})
-    return replace(policy, dials=adding)
+    choices = {"models": source, "tools": source, "writes": writes, "children": children}
+    return replace(Policy.named(choices, stubs=stubs, lifespan=lifespan, folder=root), dials=adding)

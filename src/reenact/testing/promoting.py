@@ -15,14 +15,15 @@ from reenact.deliver.applications import Making
 from reenact.errors import InputError, UsageError
 from reenact.find.sources import RunSource
 from reenact.pipeline.commands import is_unit, refused
-from reenact.replay.policy import Children, Policy, Writes
+from reenact.replay.policy import Children, Writes
+from reenact.replay.substitutes import Substitute
 from reenact.stores.directory import DirectoryStore
 from reenact.testing import authored, fixtures, judging
 from reenact.testing.authored import Authored
 from reenact.testing.fixtures import FOLDER, slug
 from reenact.testing.judging import Judged
 from reenact.testing.portable import Portable, named_paths, portable, relative_words, seeded
-from reenact.testing.program import Program
+from reenact.testing.program import Program, policy_of
 from reenact.testing.project import folder_of_tests, root_of
 from reenact.testing.verdicts import About, path_name
 from reenact.values import unit
@@ -50,12 +51,22 @@ class Wanted:
     """Replay the program once, to say what the test says now."""
     writes: Writes = Writes.COPY
     children: Children = Children.ANSWER
+    stubs: tuple[str, ...] = ()
+    """Functions that have other bodies, as `replay.substitutes` reads them."""
+    lifespan: bool = True
 
-    @property
-    def settings(self) -> dict[str, str]:
-        """What the test's marker says of them, where they are not what they are without a word."""
+    def settings(self, root: Path) -> dict[str, str | bool | Sequence[str]]:
+        """Give what the marker of a test in a project says of them, where they are not what they are without a word.
+
+        Raises `UsageError` for a stub whose file is not in the project.
+        """
         asked = {"writes": (self.writes, Writes.COPY), "children": (self.children, Children.ANSWER)}
-        return {name: value.value for name, (value, plain) in asked.items() if value is not plain}
+        settings: dict[str, str | bool | Sequence[str]] = {
+            name: value.value for name, (value, plain) in asked.items() if value is not plain
+        }
+        if self.stubs:
+            settings["stubs"] = [_within(Substitute.read(each), root).spelled() for each in self.stubs]
+        return settings if self.lifespan else {**settings, "lifespan": False}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +125,7 @@ def promote(recording: RunSource, wanted: Wanted, store: DirectoryStore) -> Prom
         imports=started.imports,
         assertions=tuple(spell(each.assertion) for each in wanted.assertions),
         proposals=() if wanted.assertions else authored.proposals(run, _VERBS),
-        settings=wanted.settings,
+        settings=wanted.settings(root),
     )
     fixtures.replace_text(test, authored.source(text))
     judged = _tried(text, fixture, portable_run, wanted, root, store) if wanted.tried else None
@@ -127,6 +138,16 @@ def promote(recording: RunSource, wanted: Wanted, store: DirectoryStore) -> Prom
         replaced=portable_run.replaced,
         warnings=(*_warnings(portable_run, started.words), *_undecided(run, wanted.assertions)),
     )
+
+
+def _within(substitute: Substitute, root: Path) -> Substitute:
+    """Name the file of a substitute from the root of the project."""
+    if not substitute.file:
+        return substitute
+    path = Path(substitute.file)
+    if not path.is_relative_to(root):
+        raise UsageError(f"--stub: {path} is not in the project {root}", hint="the test needs it: move it there")
+    return replace(substitute, file=path.relative_to(root).as_posix())
 
 
 def _is_one_of_several(recording: RunSource) -> bool:
@@ -215,7 +236,13 @@ def _tried(text: Authored, fixture: Path, spans: Portable, wanted: Wanted, root:
         imports=text.imports,
         folder="" if text.cwd == "." else text.cwd,
         warm=False,
-        policy=Policy(writes=wanted.writes, children=wanted.children),
+        policy=policy_of(
+            adding=False,
+            writes=wanted.writes,
+            children=wanted.children,
+            stubs=wanted.stubs,
+            lifespan=wanted.lifespan,
+        ),
     )
     named_run = str(fixture) + text.fixture.partition(".jsonl")[2]
     fixtures.write(fixture, seeded(spans.spans))

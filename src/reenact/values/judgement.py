@@ -162,6 +162,9 @@ class ReplayResult:
     """What the program was given that redaction had replaced: `given`, each with `call`, `field`, `classes`; where it
     diverged, whether that is the `cause` (`likely` or `possible`), `why`, and `keep`, the rules of a policy, in TOML,
     that would keep them. None where nothing was given."""
+    stubs: dict[str, int | None] = field(default_factory=dict[str, int | None])
+    """Functions that were to stand in the place of the agent's own (`--stub`), and how often each was called; None for
+    one that the program never defined."""
     why: str = ""
     """Where it is `failed` or `unjudged`: why."""
     exit_code: int | None = None
