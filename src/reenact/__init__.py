@@ -3,6 +3,7 @@
     reenact.record()                            record this process
     @reenact.tool / agent / chain / retriever / llm
     with reenact.run("name", user=…, session=…, tenant=…): one unit of work, a run of its own
+    reenact.flag(name, value)                   a feature flag: a replay gives its recorded value
     @reenact.unit                               each call of a function is a run, replayed by calling it again
     reenact.load("last")                        a recorded run
     with reenact.replay(run):                   answer this process from it
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from reenact.facade import check, compare, load, record, replay, run
+    from reenact.integrations.flags import flag
     from reenact.integrations.functions import agent, chain, llm, retriever, tool
     from reenact.integrations.units import unit
     from reenact.redact.exporter import RedactingSpanExporter
@@ -46,6 +48,7 @@ __all__ = [
     "chain",
     "check",
     "compare",
+    "flag",
     "llm",
     "load",
     "record",
@@ -66,6 +69,7 @@ _DEFINED_IN = {
     "chain": "integrations.functions",
     "check": "facade",
     "compare": "facade",
+    "flag": "integrations.flags",
     "llm": "integrations.functions",
     "load": "facade",
     "record": "facade",

@@ -65,6 +65,8 @@ class Source:
     """It is a clock that no reader looks at; past the tape it runs on from the last moment, and nobody is told."""
     flows: bool = False
     """What libraries draw from it is taped where it is seen in what the program gives out."""
+    is_compared: bool = False
+    """A replay says where today's value is another than the recorded one."""
     measures: bool = False
     """It is a clock of which libraries tell the difference of two readings: what they read is taped unseen."""
 
@@ -134,6 +136,8 @@ class _State:
 
 _STATE = _State()
 
+FLAG: Final = "flag"
+"""How the names of sources begin that are feature flags: the flag's own name stands behind it."""
 STREAMS: Final = "streams"
 """Nobody chose a seed for a shared generator: each site of each lane has a stream of its own."""
 SHARED: Final = "shared"

@@ -9,6 +9,7 @@ as an attribute of its own; a rule cannot see it.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
@@ -476,9 +477,12 @@ def _kit(run: Run, calls: list[Node], history: History | None) -> Iterator[KitIt
     whole = len(known_requests) == len(models) and len(exact) == len(
         calls
     )  # every request is there: what is absent was not sent
-    yield _either("system prompt", bool(system), not whole, f"{len(prompt)} characters" if prompt else "none was sent")
+    detail = f"{len(prompt)} characters, {_digest(prompt)}" if prompt else "none was sent"
+    yield _either("system prompt", bool(system), not whole, detail)
     schemas = {compact(schema) for request in known_requests for schema in request.tools}
-    detail = f"{len(schemas)} sent" if schemas else "" if tools else "none were sent"
+    detail = (
+        f"{len(schemas)} sent, {_digest(''.join(sorted(schemas)))}" if schemas else "" if tools else "none were sent"
+    )
     yield _either("tool schemas", bool(schemas), bool(tools) and not whole, detail)
     kept_whole = sum("request" not in rebuilt_parts(node) for node in models if asked(node) is not None)
     yield _share("parameters", kept_whole, len(models), _RECORD)
@@ -492,6 +496,11 @@ def _kit(run: Run, calls: list[Node], history: History | None) -> Iterator[KitIt
         from reenact.graph.units import unit_kit
 
         yield from unit_kit(run, history)
+
+
+def _digest(text: str) -> str:
+    """Spell what tells one version of a prompt or of schemas from another."""
+    return f"sha256 {hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
 
 
 def _content_kit(calls: list[Node], tools: list[Node]) -> Iterator[KitItem]:
@@ -522,6 +531,9 @@ def _world_kit(run: Run, calls: list[Node], models: list[Node]) -> Iterator[KitI
     yield _either("build", bool(build), True, str(build or ""), "set REENACT_BUILD to the image or build id")
     environment = run.surroundings.get("environment")
     yield _either("settings", bool(environment), True, "", "name them in REENACT_KEEP_ENV")
+    flags = sorted({name for node in run.nodes for name in _flags(node)})
+    fix = "tell them: reenact.flag(name, value)"
+    yield _either("feature flags", bool(flags), False, ", ".join(flags[:5]) + (", …" if len(flags) > 5 else ""), fix)
     seed = run.surroundings.get("hash_seed")
     fix = "set PYTHONHASHSEED=0, or record with `reenact run -- …`, which sets one"
     yield _either("hash seed", seed not in (None, "random"), True, str(seed or ""), fix)
@@ -562,6 +574,14 @@ def _draw_reasons(run: Run) -> Iterator[Reason]:
         yield Reason(call="run", field=field, lost=f"{redacted} drawn values were redacted", fix=fix)
 
 
+def _flags(node: Node) -> Iterator[str]:
+    """Name the feature flags of which a call tells a value."""
+    for attribute in _DRAWS:
+        if isinstance(text := node.span.attributes.get(attribute), str):
+            yield from (str(parsed_or_none(f'"{name}"')) for name in _FLAGS.findall(text))
+
+
+_FLAGS = re.compile(r'"[^"\\ ]+ flag ((?:[^"\\]|\\.)+)",\s*\[')
 _DRAWS = ("reenact.draws", "reenact.draws.before", "reenact.draws.rest", "reenact.draws.earlier")
 _LOST = re.compile(r'\{"lost":\s*(\d+)\}')
 

@@ -26,7 +26,7 @@ from reenact.replay.guard import is_allowed
 from reenact.replay.ledger import Ledger
 from reenact.replay.stubs import process_of
 from reenact.values.call import CallKind
-from reenact.values.json import Json, parsed_or_none
+from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_object
 from reenact.values.run import Node, Run
 
@@ -374,16 +374,27 @@ class Draws:
                 except Exception as error:  # noqa: BLE001 - a value that redaction replaced, or that was damaged
                     why = f"draw cannot be read back ({type(error).__name__})"
                 else:
-                    if site.source.moment is not None:
-                        self._clock = site.source, value, _monotonic()
-                    elif site.source.elapses:
-                        self._elapsed[site.source.name] = value, make()
+                    self._keep(site, value, make)
                     return value
         if site.source.elapses:
             return self._elapsed_now(site.source.name, make())
         if not site.source.runs_on:
             self._tell(lane.path, site, why)
         return make() if at is None else at(self._now(scope))
+
+    def _keep(self, site: Site, value: Any, make: Callable[[], Any]) -> None:
+        """Keep what a clock said; say, once for each value, where the program would be given another one today."""
+        if site.source.moment is not None:
+            self._clock = site.source, value, _monotonic()
+            return
+        if not (site.source.elapses or site.source.is_compared):
+            return
+        now = make()
+        if site.source.elapses:
+            self._elapsed[site.source.name] = value, now
+        elif now != value and (key := (site.key, compact([value, now]))) not in self._volatile_sites:
+            self._volatile_sites.add(key)
+            self._ledger.note("ignored", call="run", field=site.source.name, recorded=value, replay=now)
 
     def take_for_library(
         self, lane: Lane, here: Place | None, site: Site, make: Callable[[], Any], at: Callable[[float], Any] | None

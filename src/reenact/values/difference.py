@@ -100,7 +100,8 @@ def one_line(divergence: Divergence | Mapping[str, Json], *, a: str = "recorded"
     missing = absent if isinstance(absent, list) else []
     sides = [_spelled(ABSENT if side in missing else document.get(side)) for side in ("a", "b")]
     left, right = _windowed(sides[0], sides[1])
-    return f"{earlier}{document['call']}: {document['field']}: {a} {left}, {b} {right}"
+    part = f"another {part}: " if (part := document.get("part")) else ""
+    return f"{earlier}{document['call']}: {part}{document['field']}: {a} {left}, {b} {right}"
 
 
 def _spelled(value: Json | Absent) -> str:
