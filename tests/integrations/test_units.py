@@ -119,3 +119,59 @@ def test_a_loop_in_the_open_runs_up_to_its_first_unit(tmp_path: Path) -> None:
     done = desk.reenact("replay", "last")
     assert (done.returncode, done.stdout.splitlines()) == (0, ["begun", "5"]), done.stderr
     assert "same: 1 tool calls answered" in done.stderr
+
+
+QUEUE = """
+import functools, json, pathlib
+import reenact
+
+class Task:
+    \"\"\"What queues make of a function: a call of it is sent, and done later.\"\"\"
+
+    def __init__(self, function):
+        functools.update_wrapper(self, function)
+        self.function = function
+
+    def __call__(self, *words):
+        with pathlib.Path("sent.jsonl").open("a") as sent:
+            sent.write(json.dumps(words) + chr(10))
+        return "sent"
+
+@reenact.tool
+def look(n):
+    return n * 2
+
+@Task
+@reenact.unit
+def handle(n):
+    return look(n) + 1
+
+def made():
+    @Task
+    @reenact.unit
+    def inner(n):
+        return look(n) + 2
+    return inner
+
+INNER = made()
+
+if __name__ == "__main__":
+    handle(3), INNER(4)
+    for line in pathlib.Path("sent.jsonl").read_text().splitlines():
+        print(handle.function(*json.loads(line)), INNER.function(*json.loads(line)))
+"""
+
+
+@pytest.mark.always
+def test_the_function_behind_a_task_of_a_queue_is_done_again_and_not_sent(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    live = desk.reenact("run", "-q", "--", "python", desk.write("queued.py", QUEUE))
+    assert live.stdout == "7 8\n9 10\n", live.stderr
+    assert (
+        sorted((run["name"], run["verdict"]) for run in runs(desk))
+        == [("handle", "exact")] * 2 + [("inner", "exact")] * 2
+    )
+    for run in runs(desk):
+        done = desk.reenact("replay", run["id"])
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "sent.jsonl").read_text() == "[3]\n[4]\n"

@@ -244,7 +244,9 @@ def test_a_promoted_test_passes_many_times_and_in_four_workers(
     fix(desk, incident)
     test = desk.folder / "tests" / "test_it.py"
     source = test.read_text()
-    test.write_text(source.replace("def test_it(", f"@pytest.mark.parametrize('time', range({times}))\ndef test_it(time, "))
+    test.write_text(
+        source.replace("def test_it(", f"@pytest.mark.parametrize('time', range({times}))\ndef test_it(time, ")
+    )
     for words in ((), ("-n", "4")):
         said = subprocess.run(
             [*unshare, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words],

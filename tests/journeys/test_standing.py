@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
+import httpx
 import pytest
 
 import reenact
@@ -33,6 +34,8 @@ SERVED = 0
 BY_NAME: dict[str, int] = {}
 NUMBER = 0
 STARTED: Any = None
+CLIENTS: dict[str, httpx.Client] = {}
+BOOKS: dict[str, list[str]] = {}
 CATALOG = {str(n): {"price": n} for n in range(2000)}
 
 
@@ -113,12 +116,28 @@ def paged(text: str) -> str:
 
 
 @reenact.unit
+def booked(text: str) -> str:
+    if "a" not in BOOKS:
+        BOOKS["a"] = []
+    BOOKS["a"].append(text)
+    return answer(str(BOOKS["a"]))
+
+
+@reenact.unit
+def replaced(text: str) -> str:
+    CLIENTS["of all"] = httpx.Client(params={"last": text})
+    return answer(str(CLIENTS["of all"].params))
+
+
+@reenact.unit
 def stateless(text: str) -> str:
     global SERVED, STARTED  # noqa: PLW0603 - the state of a worker
     SERVED += 1
     BY_NAME[text] = 1
     if STARTED is None:
         STARTED = decimal.Context()
+    if (name := f"api {int(text) % 2}") not in CLIENTS:
+        CLIENTS[name] = httpx.Client()
     return answer(f"{text} {CATALOG['7']['price']} {settings()['n']}")
 
 
@@ -126,7 +145,7 @@ def _grades(runs: tuple[Run, ...]) -> list[Grade]:
     return [judge(run).grade for run in sorted(runs, key=lambda run: run.started_ns)]
 
 
-@pytest.mark.parametrize("work", [chat, cached, numbered, closed, listed, paged])
+@pytest.mark.parametrize("work", [chat, cached, numbered, closed, listed, paged, booked, replaced])
 def test_a_unit_that_reads_what_an_earlier_one_left_is_not_exact(tmp_path: Path, work: Callable[[str], str]) -> None:
     did = Held(tmp_path).record(lambda: [work("a"), work("b")])
     assert did.error is None
@@ -146,7 +165,7 @@ def test_a_unit_of_an_agent_that_is_too_large_to_be_looked_at_is_not_exact(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(unit_dependencies, "_MOST_MODULES", 0)
-    did = Held(tmp_path).record(lambda: [stateless("a"), stateless("b")])
+    did = Held(tmp_path).record(lambda: [stateless("1"), stateless("2")])
     assert did.error is None
     first, second = sorted(did.runs, key=lambda run: run.started_ns)
     for known in (None, history(second, NONE)):

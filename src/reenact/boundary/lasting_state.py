@@ -60,6 +60,22 @@ _MOST_KEPT: Final = 50
 _POOLS: Final = frozenset({"psycopg_pool", "asyncpg", "aiomysql", "redis", "pymongo"})
 """Libraries whose pools of connections change by themselves: what a program asks over these is recorded."""
 
+_CLIENTS: Final = _POOLS | {
+    *(
+        "psycopg",
+        "psycopg2",
+        "pymysql",
+        "sqlalchemy",
+        "motor",
+        "elasticsearch",
+        "opensearchpy",
+        "qdrant_client",
+        "grpc",
+    ),
+    *("httpx", "httpx2", "aiohttp", "openai", "anthropic", "botocore", "aiobotocore", "grpc"),
+}
+"""Libraries whose clients a table may keep by name, each made when it is first needed."""
+
 
 class NameUse:
     """The names that the agent's functions use."""
@@ -282,7 +298,13 @@ def prints(value: Any, code_names: frozenset[str]) -> Any:
         return _of_cache(value, code_names)
     if (reader := reader_of(kind)) is not None and (parts := inner(reader, value)) is not value:
         return "inner", prints(parts, code_names), prints(dict_of(value), code_names) if is_own_class(kind) else None
+    if kind is dict and value and all(map(_is_client, value.values())):
+        return frozenset((key, id(client)) for key, client in [*value.items()])
     return _of_contents(value, code_names)
+
+
+def _is_client(value: Any) -> bool:
+    return kind_of(value).__module__.partition(".")[0] in _CLIENTS
 
 
 def _of_contents(value: Any, code_names: frozenset[str]) -> Any:
@@ -342,4 +364,10 @@ def is_made_at_need(was: Any, now: Any, value: Any) -> bool:
     """Tell a change that a unit alone would make again: what was nothing became something of a cache or a library."""
     if kind_of(value) is CACHE:
         return was == ("kept", []) and was != now
+    if type(now) is frozenset:  # clients by name
+        return was <= now if type(was) is frozenset else was == _NOTHING
     return was in ((type(None), None), None) and not is_state(value) and type(value) not in PLAIN
+
+
+_NOTHING: Final = _of_contents({}, frozenset())
+"""What tells an empty table."""

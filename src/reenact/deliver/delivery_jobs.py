@@ -22,7 +22,7 @@ from reenact.deliver.turns_on_threads import one_by_one
 from reenact.deliver.unit_turns import Turns
 from reenact.errors import CannotJudge
 from reenact.integrations.celery_tasks import is_in_memory
-from reenact.integrations.units import DECLARED
+from reenact.integrations.units import DECLARED, declared
 from reenact.values import alarms, typed, unit
 from reenact.values.run import Run
 from reenact.values.terminal import tell
@@ -41,7 +41,7 @@ def deliver(making: Making, turns: Turns) -> Any:
     making.search()
     entry = _job_function(making)
     asked_for = turns.asked_for
-    works = {run.id: _work(entry, run, _beside(run, making), declared=True) for run in turns.earlier}
+    works = {run.id: _work(entry, run, _beside(run, making), only_declared=True) for run in turns.earlier}
     works[asked_for.id] = _work(entry, asked_for, making)
     if any(map(inspect.iscoroutinefunction, (work.func for work in works.values()))):
         return asyncio.run(_in_one_loop(works, turns))
@@ -56,8 +56,11 @@ def deliver(making: Making, turns: Turns) -> Any:
         return works[asked_for.id]()
 
 
-def _work(entry: Any, run: Run, making: Making, *, declared: bool = False) -> partial[Any]:
-    """Make what does a recorded job again; it may give a coroutine. What a recording names has to be `declared`."""
+def _work(entry: Any, run: Run, making: Making, *, only_declared: bool = False) -> partial[Any]:
+    """Make what does a recorded job again; it may give a coroutine.
+
+    With `only_declared` what a recording names has to be a unit.
+    """
     job = unit.job_of(run)
     if job is None:
         raise CannotJudge(f"run {run.id[:12]} is of no job")
@@ -65,7 +68,7 @@ def _work(entry: Any, run: Run, making: Making, *, declared: bool = False) -> pa
         return partial(_traced, entry, _task(entry, job, making), job)
     args, kwargs = _arguments(job)
     function = _job_function(making)
-    if declared and not getattr(function, DECLARED, False):
+    if only_declared and not getattr(function, DECLARED, False):
         raise CannotJudge(f"{making.name}, on which run {run.id[:12]} stands, is no @reenact.unit")
     return partial(function, *args, **kwargs)
 
@@ -130,6 +133,8 @@ def _job_function(making: Making) -> Any:
         target: Any = _program(Path(file)) if file else importlib.import_module(module_name)
     except ImportError as error:
         raise CannotJudge(f"{name} cannot be imported: {error}", hint=_HINT) from error
+    if (work_unit := declared(f"{_IMPORTED if file else module_name}:{path}")) is not None:
+        return work_unit
     for part in path.split("."):
         try:
             target = getattr(target, part)

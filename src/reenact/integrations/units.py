@@ -6,7 +6,8 @@ import inspect
 from collections.abc import Callable
 from functools import partial, wraps
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, Final, TypeVar, overload
+from weakref import WeakValueDictionary
 
 from reenact.boundary import door, inbound, jobs
 from reenact.boundary.inbound import Inbound
@@ -15,6 +16,7 @@ from reenact.boundary.origins import Origin
 INTERFACE = "function"
 DECLARED = "_reenact_unit"
 """The attribute of a function that is declared a unit."""
+_declared: Final[WeakValueDictionary[str, Any]] = WeakValueDictionary()
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -58,7 +60,13 @@ def _decorated(fn: Callable[..., Any], name: str | None) -> Any:
     work_unit = _Unit(fn, name)
     wrapper = wraps(fn)(_coroutine(fn, work_unit) if inspect.iscoroutinefunction(fn) else _plain(fn, work_unit))
     setattr(wrapper, DECLARED, True)
+    _declared[f"{fn.__module__}:{fn.__qualname__}"] = wrapper
     return wrapper
+
+
+def declared(name: str) -> Any:
+    """Give the unit of a name, `module:qualname`, whatever a library made of it since: the task of a queue; or None."""
+    return _declared.get(name)
 
 
 def _plain(fn: Callable[..., Any], work_unit: _Unit) -> Callable[..., Any]:
