@@ -29,7 +29,7 @@ def handle(message: Message, tries: int = 1) -> str:
         found = throw(message.text)
     if message.user == "u-3":
         raise KeyError(found)
-    return found
+    return f"{found} {threading.current_thread().name}"
 
 @reenact.unit(name="later")
 async def handle_later(text: str) -> list[str]:
@@ -44,7 +44,7 @@ def serve(waiting: "queue.Queue[Message | None]") -> None:
 
 def main() -> None:
     waiting: "queue.Queue[Message | None]" = queue.Queue()
-    threads = [threading.Thread(target=serve, args=(waiting,)) for _ in range(2)]
+    threads = [threading.Thread(target=serve, args=(waiting,), name=f"worker {n}") for n in range(2)]
     for thread in threads:
         thread.start()
     for number in range(6):
@@ -95,6 +95,11 @@ def test_each_message_is_a_run_and_the_bad_one_is_handled_again(desk: tuple[Desk
     done = at.reenact("replay", bad["id"], environ=at.bare())
     assert done.returncode == 1
     assert "KeyError" in done.stderr.splitlines()[0]
+    for run in found:
+        if run["name"] == "message" and run is not bad:
+            done = at.reenact("replay", run["id"])
+            assert done.returncode == 0, done.stderr
+            assert json.loads(done.stdout) in live.stdout.splitlines(), "it names the thread that it was on"
 
 
 def test_arguments_that_cannot_be_written_down_are_named(tmp_path: Path) -> None:

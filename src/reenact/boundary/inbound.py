@@ -8,6 +8,7 @@ restored by hand, as `place` is, since a streamed answer is made in steps.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
@@ -109,6 +110,13 @@ class does_again:  # noqa: N801 - reads as a function does
         _again.set("")
 
 
+def _thread_name() -> str:
+    """Name the thread that runs, if it is not the main one; none is made of one that Python does not know."""
+    known: dict[int, threading.Thread] = vars(threading).get("_active", {})
+    thread = known.get(threading.get_ident())
+    return "" if thread is None or thread is threading.main_thread() else thread.name
+
+
 def _number() -> int:
     """Number the arrival of a unit in the sequence of its recorder; 0 where nobody counts."""
     next_order: Callable[[], int] | None = getattr(door.doorman(), "next_order", None)
@@ -172,6 +180,7 @@ class Inbound:
         "received",
         "replied",
         "stands_on",
+        "thread",
         "undeclared",
         "written",
     )
@@ -186,8 +195,9 @@ class Inbound:
         if again := _again.get():  # of this unit alone, and of none that its tasks begin
             self.lane.reel.again = again
             _again.set("")
-        self.order = _number()
-        """When it came in, in the sequence of its recorder."""
+        self.order, self.thread = _number(), _thread_name()
+        """When it came in, in the sequence of its recorder; and the name of the thread that it began on: servers number
+        those of their pools. Empty for the main one."""
         self.received = 0
         """When the last of its body was there."""
         self.replied = 0

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from reenact.boundary.inbound import does_again
 from reenact.pipeline import recording
-from reenact.values.run import Run
+from reenact.values.run import THREAD, Run
 
 if TYPE_CHECKING:
     from reenact.replay.replayer import Replayer
@@ -36,9 +37,20 @@ class Turns:
         """Whether an earlier unit left its recording, so that nothing that follows is evidence."""
         return self._replayer is not None and self._replayer.stopped
 
-    def does(self, run: Run) -> Any:
-        """Have the unit that begins in the block be a recorded one; where it is delivered alone nobody need know."""
-        return does_again(run.id if self.earlier else "")
+    @contextmanager
+    def does(self, run: Run) -> Generator[None]:
+        """Have the unit that begins in the block be a recorded one, on a thread of the recorded name.
+
+        Where it is delivered alone nobody need know which one it is.
+        """
+        thread = threading.current_thread()
+        name, recorded = thread.name, run.root.span.attributes.get(THREAD) if run.root is not None else None
+        thread.name = recorded if isinstance(recorded, str) else name
+        try:
+            with does_again(run.id if self.earlier else ""):
+                yield
+        finally:
+            thread.name = name
 
     def begin(self, run: Run) -> None:
         """Block until a unit may begin."""

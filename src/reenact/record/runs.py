@@ -52,6 +52,7 @@ from reenact.values.run import (
     STANDS_ON,
     STDIN,
     TENANT,
+    THREAD,
     UNDECLARED,
     USER,
     WRITTEN,
@@ -207,6 +208,8 @@ class Runs:
             asked[AROUND] = around
         if unit.order:
             asked[CAME_IN] = unit.order
+        if unit.thread:
+            asked[THREAD] = unit.thread
         self._units += 1
         if inbound_clients.are_known():
             asked[FROM_OUTSIDE] = True

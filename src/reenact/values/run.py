@@ -34,6 +34,9 @@ PROCESS_REST = "reenact.process.rest"
 CAME_IN = "reenact.inbound.order"
 """When a unit came in, in the sequence that numbers what reached agent code in its process."""
 
+THREAD = "reenact.inbound.thread"
+"""The attribute of the root of a unit that names the thread that it began on, where that is not the main one."""
+
 FROM_OUTSIDE = "reenact.inbound.from_outside"
 """The attribute of the root of a unit that tells that others asked its process for work."""
 
