@@ -47,6 +47,7 @@ from reenact.values import unit
 from reenact.values.call import Unfinished
 from reenact.values.file_writes import FileWrites, writes_of
 from reenact.values.json import Json
+from reenact.values.judgement import Strictness
 from reenact.values.lenient import as_list, as_text
 from reenact.values.output import is_noted, outputs
 from reenact.values.run import PAUSES, STOPPED, Grade, Reason, Run
@@ -256,7 +257,7 @@ def _replay(  # noqa: PLR0913 - what is replayed, and how
             outcome=outcome,
             beside=runs,
         )
-        full_result = _with_copy(result, world, runs, everything)
+        full_result = _unless_unwitnessed(_with_copy(result, world, runs, everything), source)
         return earlier_units.judged(full_result, source.run, source.history.units, runs, ledgers)
 
     basis = _comparable(outcome, source, policy, entries, compares=compares)
@@ -338,6 +339,20 @@ def _as_laid(unlike: dict[str, Json], level: str) -> dict[str, Json]:
     is_below = not as_text(unlike["path"]).startswith(os.sep)
     can_be = level == "namespaces" or (level == "landlock" and is_below)
     return unlike if can_be else {**unlike, "put_back": False}
+
+
+def _unless_unwitnessed(result: ReplayResult, recording: RunSource) -> ReplayResult:
+    """Say nothing of a program that is the same but for files that no recording tells of, where it seemed whole."""
+    if (
+        result.result != "same"
+        or not result.unwitnessed
+        or result.strictness is Strictness.IGNORE
+        or Grade.EXACT is not judge(recording.run, recording.history).grade
+    ):
+        return result
+    names = ", ".join(result.unwitnessed[:3])
+    why = f"native code or a child wrote what the recording does not hold, and it is not what is there now: {names}"
+    return replace(result, result="unjudged", why=why)
 
 
 def _with_copy(
