@@ -562,3 +562,13 @@ def test_such_a_call_waits_for_no_other_task_of_its_loop() -> None:
 
     asyncio.run(asyncio.wait_for(main(), 60))
     assert done == ["tool", "other"]
+
+
+@pytest.mark.always
+def test_two_threads_of_one_lane_may_each_take_their_time() -> None:
+    gate = Gate(expected([1]))
+    with gate.turn("main"):
+        with gate.turn("main"):
+            pass
+        gate.settled("main")
+    gate.wait(1, "main")

@@ -278,14 +278,17 @@ class Gate:
 
     @contextmanager
     def turn(self, lane: str) -> Generator[None]:
-        """Grant other lanes nothing while this one does, for the agent, what takes its time."""
+        """Grant other lanes nothing while this one does, for the agent, what takes its time.
+
+        A thread that nobody carried a lane to has the one of its process, beside who does.
+        """
         with self._lock:
             self._turns[lane] = time.monotonic() + _LONGEST_TURN_S
         try:
             yield
         finally:
             with self._lock:
-                del self._turns[lane]
+                self._turns.pop(lane, None)
                 if lane in self._at_work:
                     self._set_to_work(lane, _Work.GRANTED, _thread.get_native_id())
                 self._advance()
