@@ -32,9 +32,8 @@ def rows():
 """
 
 
-@pytest.mark.parametrize(
-    "writer", [pytest.param(each, marks=pytest.mark.always) for each in WRITERS][:1] + [*WRITERS][1:]
-)
+@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.sample(2)
 def test_what_native_code_writes_is_compared(tmp_path: Path, writer: str) -> None:
     pytest.importorskip("pyarrow")
     desk = Desk(tmp_path)
