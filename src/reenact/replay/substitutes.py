@@ -25,13 +25,13 @@ from reenact.errors import ReenactError, UsageError
 from reenact.values.json import Json, compact, parse
 from reenact.values.lenient import as_list
 
-ASKED: Final = "stub"
+REQUEST: Final = "stub"
 """The entry of the ledger for a function that is asked for: `name`."""
-PLACED: Final = "substitute"
+PLACEMENT: Final = "substitute"
 """The one for a function that stands in its place: `name`."""
-CALLED: Final = "substituted"
+USE: Final = "substituted"
 """The one for each call of it: `name`."""
-UNFIT: Final = "unfit"
+MISFIT: Final = "unfit"
 """The one for a function that cannot be put in its place: `name`, `why`."""
 _FORM: Final = "MODULE:FUNCTION=VALUE, with a VALUE in JSON, or MODULE:FUNCTION=@FILE.py:NAME"
 
@@ -103,13 +103,13 @@ class Substitute:
             else:
                 inspect.getattr_static(owner, self.path[-1])  # says what is not there
                 patches.replace(owner, self.path[-1], functools.partial(_as_it_is_bound, owner, self.path[-1], make))
-            note(PLACED, name=self.target)
+            note(PLACEMENT, name=self.target)
         except Exception as error:  # noqa: BLE001 - whatever the user's file does
-            note(UNFIT, name=self.target, why=f"{type(error).__name__}: {error}")
+            note(MISFIT, name=self.target, why=f"{type(error).__name__}: {error}")
         return True
 
     def _called(self, note: Note) -> Callable[[], None]:
-        return functools.partial(note, CALLED, name=self.target)
+        return functools.partial(note, USE, name=self.target)
 
     def _body(self) -> Any:
         """Give the value, or what the file defines."""
@@ -185,13 +185,13 @@ def put_in_place(substitutes: Sequence[Substitute], note: Note) -> Callable[[], 
     """Put each in its place once that is defined; gives what puts the agent's own back."""
     patches = Patches()
     for each in substitutes:
-        note(ASKED, name=each.target)
+        note(REQUEST, name=each.target)
         if each.module == "__main__":
             continue
 
         def put(module: ModuleType, each: Substitute = each) -> None:
             if not each.put(vars(module), note, patches):
-                note(UNFIT, name=each.target, why=f"module {each.module} has no {each.path[0]}")
+                note(MISFIT, name=each.target, why=f"module {each.module} has no {each.path[0]}")
 
         patches.when_imported(each.module, put)
     if of_script := [each for each in substitutes if each.module == "__main__" or _is_script(each.module)]:
@@ -221,7 +221,7 @@ def _put_into_script(substitutes: list[Substitute], note: Note, patches: Patches
         if event == "return":
             for each in substitutes:
                 if each.module == "__main__":
-                    note(UNFIT, name=each.target, why=f"the program's script defines no {each.path[0]}")
+                    note(MISFIT, name=each.target, why=f"the program's script defines no {each.path[0]}")
         if event == "return" or not substitutes:
             sys.settrace(before)
             return None
