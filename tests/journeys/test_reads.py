@@ -301,19 +301,41 @@ def fetch():
     return 3
 
 rows = pyarrow.parquet.read_table("stock.parquet").column("count").to_pylist()
-pyarrow.parquet.write_table(pyarrow.table({"count": [*rows, fetch()]}), "stock.parquet")
+table = pyarrow.table({"count": [*rows, fetch()]})
+pyarrow.parquet.write_table(table, "stock.parquet")
 print(rows)
 """
+NOTED = 'pyarrow.parquet.write_table(table, "stock.parquet")'
+UNNOTED = 'pyarrow.parquet.write_to_dataset(table, ".", basename_template="stock{i}.parquet")'
 
 
-def test_a_file_that_native_code_wrote_over_is_named(desk: Desk) -> None:
+@pytest.fixture
+def stocked(desk: Desk) -> Desk:
+    """Have a table in the folder of the program, which native code will write over, and a file beside it."""
     pyarrow = pytest.importorskip("pyarrow")
-    pytest.importorskip("pyarrow.parquet").write_table(pyarrow.table({"count": [1]}), desk.folder / "stock.parquet")
+    for name in ("stock.parquet", "stock0.parquet"):
+        pytest.importorskip("pyarrow.parquet").write_table(pyarrow.table({"count": [1]}), desk.folder / name)
     desk.write("beside.txt", "nobody writes here")
-    desk.write("agent.py", REWRITTEN)
+    return desk
+
+
+@pytest.mark.always
+def test_a_file_that_native_code_wrote_over_is_as_it_was_in_a_replay(stocked: Desk) -> None:
+    stocked.write("agent.py", REWRITTEN)
+    live = stocked.reenact("run", "--", "python", "agent.py")
+    assert "replayable: exact" in live.stderr, live.stderr
+    written = (stocked.folder / "stock.parquet").read_bytes()
+    done = stocked.reenact("replay", "last")
+    assert (done.returncode, done.stdout) == (0, "[1]\n"), done.stderr
+    assert (stocked.folder / "stock.parquet").read_bytes() == written
+
+
+def test_a_file_that_native_code_wrote_over_unnoted_is_named(stocked: Desk) -> None:
+    desk = stocked
+    desk.write("agent.py", REWRITTEN.replace(NOTED, UNNOTED).replace('"stock.parquet"', '"stock0.parquet"'))
     live = desk.reenact("run", "--", "python", "agent.py")
     assert "replayable: partial" in live.stderr
-    assert "stock.parquet as it was before: native code or another program wrote over it" in live.stderr
+    assert "stock0.parquet as it was before: native code or another program wrote over it" in live.stderr
     assert "beside.txt" not in live.stderr
 
 
