@@ -342,16 +342,21 @@ def _as_laid(unlike: dict[str, Json], level: str) -> dict[str, Json]:
 
 
 def _unless_unwitnessed(result: ReplayResult, recording: RunSource) -> ReplayResult:
-    """Say nothing of a program that is the same but for files that no recording tells of, where it seemed whole."""
+    """Say nothing of a program that is the same but for files that no recording tells of, where it seemed whole.
+
+    What stands there now is what the recorded run left, as far as is known. Where nothing does, nothing is held against
+    the replay: the file is named.
+    """
+    others = [path for path in result.unwitnessed if os.path.lexists(path)]
     if (
         result.result != "same"
-        or not result.unwitnessed
+        or not others
         or result.strictness is Strictness.IGNORE
         or "child" in result.ran_again  # a program that ran again may have written it: its files are of no recording
         or Grade.EXACT is not judge(recording.run, recording.history).grade
     ):
         return result
-    names = ", ".join(result.unwitnessed[:3])
+    names = ", ".join(others[:3])
     why = f"native code wrote what the recording does not hold, and it is not what is there now: {names}"
     return replace(result, result="unjudged", why=why)
 
