@@ -257,7 +257,7 @@ def _replay(  # noqa: PLR0913 - what is replayed, and how
             outcome=outcome,
             beside=runs,
         )
-        full_result = _unless_unwitnessed(_with_copy(result, world, runs, everything), source)
+        full_result = _unless_unwitnessed(_with_copy(result, world, runs, everything), source, cwd)
         return earlier_units.judged(full_result, source.run, source.history.units, runs, ledgers)
 
     basis = _comparable(outcome, source, policy, entries, compares=compares)
@@ -341,13 +341,13 @@ def _as_laid(unlike: dict[str, Json], level: str) -> dict[str, Json]:
     return unlike if can_be else {**unlike, "put_back": False}
 
 
-def _unless_unwitnessed(result: ReplayResult, recording: RunSource) -> ReplayResult:
+def _unless_unwitnessed(result: ReplayResult, recording: RunSource, cwd: Path) -> ReplayResult:
     """Say nothing of a program that is the same but for files that no recording tells of, where it seemed whole.
 
-    What stands there now is what the recorded run left, as far as is known. Where nothing does, nothing is held against
-    the replay: the file is named.
+    What stands there now, in the program's folder, is what the recorded run left, as far as is known. Where nothing
+    does, nothing is held against the replay: the file is named.
     """
-    others = [path for path in result.unwitnessed if os.path.lexists(path)]
+    others = [path for path in result.unwitnessed if Path(path).is_relative_to(cwd) and os.path.lexists(path)]
     if (
         result.result != "same"
         or not others
