@@ -228,3 +228,35 @@ def test_a_request_is_delivered_to_an_application_that_is_not_started_up(desk: D
     assert done.returncode == 0, done.stderr
     assert '{"stock":7}' in done.stdout
     assert echo.asked == ["shelf"]
+
+
+UNIT = """
+import rates
+import reenact
+
+@reenact.tool
+def stock(item):
+    return 7
+
+def shelf():
+    return rates.ask("shelf")
+
+@reenact.unit
+def order(item):
+    return [stock(item), shelf()]
+
+if __name__ == "__main__":
+    print(order("tea"))
+"""
+
+
+@pytest.mark.always
+def test_a_function_of_the_script_is_stubbed_where_a_unit_of_it_is_called_again(desk: Desk, echo: Echo) -> None:
+    desk.write("rates.py", RATES.replace("PORT", str(echo.port)))
+    live = desk.reenact("run", "-q", "--", "python", desk.write("worker.py", UNIT))
+    assert live.stdout == "[7, 'shelf!']\n", live.stderr
+    (unit,) = [run["id"] for run in json.loads(desk.reenact("ls", "--json").stdout)["runs"] if run["name"] == "order"]
+    done = desk.reenact("replay", unit, *words('__main__:shelf="shelf!"'))
+    assert done.returncode == 0, done.stderr
+    assert "stubbed: __main__:shelf was not the agent's own; it was called 1 time" in done.stderr
+    assert echo.asked == ["shelf"]

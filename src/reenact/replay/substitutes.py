@@ -33,6 +33,8 @@ USE: Final = "substituted"
 """The one for each call of it: `name`."""
 MISFIT: Final = "unfit"
 """The one for a function that cannot be put in its place: `name`, `why`."""
+_SCRIPT: Final = frozenset({"__main__", "__mp_main__"})
+"""What the program's script is called where it runs, and where a unit of it is called again."""
 _FORM: Final = "MODULE:FUNCTION=VALUE, with a VALUE in JSON, or MODULE:FUNCTION=@FILE.py:NAME"
 
 
@@ -210,7 +212,7 @@ def _put_into_script(substitutes: list[Substitute], note: Note, patches: Patches
     ours = str(Path(__file__).parents[1])
 
     def follow(frame: FrameType, event: str, _argument: object) -> Any:
-        is_script = frame.f_code.co_name == "<module>" and frame.f_globals.get("__name__") == "__main__"
+        is_script = frame.f_code.co_name == "<module>" and frame.f_globals.get("__name__") in _SCRIPT
         if event == "call" and is_script and not frame.f_code.co_filename.startswith(ours):
             return look
         return None
