@@ -11,6 +11,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import cast
@@ -23,6 +24,7 @@ from reenact.pipeline.replay_plan import Plan
 from reenact.replay.ledger import Ledger
 from reenact.values import typed, unit
 from reenact.values.json import compact
+from reenact.values.run import Run
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,23 +41,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     making = applications.Making.of(run) if plan.starts else applications.Making()
     application = making.with_given(options.app, options.path, options.modules)
     try:
-        turns = Turns(earlier, run, overlap=plan.overlap)
-        deliver(application, lambda: ledger.note("delivered"), turns, lifespan=plan.lifespan)
+        turns = partial(Turns, earlier, run, overlap=plan.overlap)
+        deliver(run, application, lambda: ledger.note("delivered"), turns, lifespan=plan.lifespan)
     except CannotJudge as error:
         ledger.note("undelivered", why="; ".join(filter(None, (error.message, error.hint))))
         return CannotJudge.exit_code
     return 0
 
 
-def deliver(making: applications.Making, delivered: Callable[[], None], turns: Turns, *, lifespan: bool = True) -> None:
+def deliver(
+    run: Run,
+    making: applications.Making,
+    delivered: Callable[[], None],
+    turns: Callable[[], Turns],
+    *,
+    lifespan: bool = True,
+) -> None:
     """Make the application and deliver the request of a run to it; `delivered` is called when that is over.
 
+    `turns` are made once the application is: what earlier units print is not shown from then on, and what it prints is.
     An ASGI application is started up and shut down around it where `lifespan` says so. Raises `CannotJudge` where
     anything of it cannot be had.
     """
-    run = turns.asked_for
     if unit.job_of(run) is not None:
-        _do(making, turns)
+        _do(making, turns())
         return
     request = unit.request_of(run)
     if request is None or request.body is None:
@@ -64,9 +73,9 @@ def deliver(making: applications.Making, delivered: Callable[[], None], turns: T
     try:
         app = applications.make_application(making)
         if request.interface == "wsgi":
-            delivery_wsgi.deliver(app, request, answer, turns)
+            delivery_wsgi.deliver(app, request, answer, turns())
         else:
-            delivery_asgi.deliver(app, request, answer, turns, lifespan=lifespan)
+            delivery_asgi.deliver(app, request, answer, turns(), lifespan=lifespan)
     except (CannotJudge, KeyboardInterrupt):
         raise
     except BaseException as error:  # noqa: BLE001 - a server would say it and go on
