@@ -17,6 +17,8 @@ from typing import Any, Final
 
 _AFTER_S: Final = 0.0005
 """How long after a timer it is looked again: what it wakes runs first."""
+_GRACE_S: Final = 0.05
+"""How much longer a timer is set than what was left of it at a place."""
 _EVEN_S: Final = 0.002
 """How far two readings of one timer may lie apart."""
 _STEPS: Final = 5
@@ -56,56 +58,107 @@ async def let_timers_of_trio_go_first(until: float) -> None:
 class AlarmClock:
     """Has a timer of `signal.setitimer` elapse as it did when recorded, whatever time the replay itself takes.
 
-    At each place whose recorded time is known, what is left of the timer is what was left then. A timer that the
-    program has set since the last place is taken as it is.
+    Theory of operation. At each place whose recorded time is known, what was left of the timer then is known too: one
+    with an interval has gone on from ring to ring. What rang between two places rings at the second one, where it has
+    not done so by itself. So the timer is set a little longer than what was left: a replay that has to wait for its
+    processor would come too late to the place before which it did not ring. A timer that the program has set since the
+    last place is taken as it is.
     """
 
     __slots__ = ("_last",)
 
     def __init__(self) -> None:
-        self._last: tuple[float, float, float | None] | None = None
-        """What was left at the last place, when that was by this clock, and when by the recorded one."""
+        self._last: tuple[float, float, float, float | None] | None = None
+        """What was left at the last place, the interval, when that was by this clock, and when by the recorded one."""
 
     def enter(self) -> None:
         """Hear that the program comes to a call: from here on the time is the replay's own."""
-        left_s = _left_s()
-        if left_s > 0 and not self._is_going_on(left_s):
-            self._last = left_s, time.monotonic(), None
+        left_s, interval_s, now_s = _timer()
+        if left_s > 0 and self._rings(left_s, interval_s, now_s) is None:
+            self._last = left_s, interval_s, now_s, None
 
     def stand(self, recorded_s: float) -> None:
-        """Hear that the program stands where the recorded one stood at a time, in seconds since any epoch."""
-        left_s = _left_s()
+        """Hear that the program stands where the recorded one stood at a time, in seconds since any epoch.
+
+        Raises what the handler of an alarm raises that had rung by then.
+        """
+        left_s, interval_s, now_s = _timer()
         if left_s <= 0:
             self._last = None
             return
-        if self._last is not None and self._is_going_on(left_s):
-            before_s, _, at_s = self._last
-            due_s = max(_AFTER_S, before_s - (recorded_s - at_s if at_s is not None else 0.0))
-            if abs(due_s - left_s) > _AFTER_S:
-                signal.setitimer(signal.ITIMER_REAL, due_s, signal.getitimer(signal.ITIMER_REAL)[1])
-                left_s = due_s
-        self._last = left_s, time.monotonic(), recorded_s
+        rings = self._rings(left_s, interval_s, now_s)
+        if self._last is None or rings is None:
+            self._set(left_s, interval_s, recorded_s)
+            return
+        due_s, _, then, at_s = self._last
+        due_s -= recorded_s - at_s if at_s is not None else now_s - then
+        recorded_rings = 0 if due_s > 0 else 1 if interval_s <= 0 else int(-due_s / interval_s) + 1
+        self._set(due_s + max(rings, recorded_rings) * interval_s, interval_s, recorded_s)
+        for _ in range(recorded_rings - rings):
+            signal.raise_signal(signal.SIGALRM)
 
-    def _is_going_on(self, left_s: float) -> bool:
-        """Tell whether nobody has set the timer since the last place."""
-        if self._last is None:
-            return False
-        before_s, then, _ = self._last
-        return abs(before_s - (time.monotonic() - then) - left_s) < _EVEN_S
+    def _set(self, due_s: float, interval_s: float, recorded_s: float) -> None:
+        """Set what is left of the timer at a place; none where it was to ring once, and has."""
+        if due_s <= 0:
+            self._last = None
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            return
+        signal.setitimer(signal.ITIMER_REAL, due_s + _GRACE_S, interval_s)
+        self._last = due_s, interval_s, time.monotonic(), recorded_s
+
+    def leave(self) -> None:
+        """Hear that the program goes on from the last place: what we did there since took no time of the timer's."""
+        if self._last is not None and self._last[3] is not None and self._rings(*_timer()) == 0:
+            self._set(self._last[0], self._last[1], self._last[3])
+
+    def let_go_first(self, took_s: float) -> BaseException | None:
+        """Have the alarms ring that rang within some seconds from the last place on.
+
+        Gives what a handler raised: then no more do.
+        """
+        while self._last is not None and self._last[3] is not None and self._rings(*_timer()) == 0:
+            due_s, interval_s, _, at_s = self._last
+            if due_s >= took_s:
+                return None
+            self._set(due_s + interval_s if interval_s > 0 else 0.0, interval_s, at_s or 0.0)
+            try:
+                signal.raise_signal(signal.SIGALRM)
+            except BaseException as error:  # noqa: BLE001 - the agent's
+                return error
+        return _let_alarms_go_first(took_s)
+
+    def _rings(self, left_s: float, interval_s: float, now_s: float) -> int | None:
+        """Count how often the timer rang since the last place; None where somebody has set it since."""
+        if self._last is None or self._last[1] != interval_s:
+            return None
+        before_s, _, then, at_s = self._last
+        behind_s = left_s - (before_s + (_GRACE_S if at_s is not None else 0.0) - (now_s - then))
+        count = round(behind_s / interval_s) if interval_s > 0 else 0
+        return count if count >= 0 and abs(behind_s - count * interval_s) < _EVEN_S else None
 
 
 alarm_clock: Final = AlarmClock()
 """That of this process, which has one such timer."""
 
 
-def _left_s() -> float:
-    """Say how long it is until the timer rings; 0 where none is set, or another thread asks, which hears none."""
+def _timer() -> tuple[float, float, float]:
+    """Say how long it is until the timer rings, its interval, and when that was, by `time.monotonic`.
+
+    The first is 0 where none is set, or another thread asks, which hears none.
+    """
     if threading.current_thread() is not threading.main_thread():
-        return 0.0
-    return signal.getitimer(signal.ITIMER_REAL)[0]
+        return 0.0, 0.0, 0.0
+    left_s = interval_s = now_s = 0.0
+    for _ in range(_STEPS):  # where this thread has to wait for its processor between both readings, they do not fit
+        before_s = time.monotonic()
+        left_s, interval_s = signal.getitimer(signal.ITIMER_REAL)
+        now_s = time.monotonic()
+        if now_s - before_s < _AFTER_S:
+            break
+    return left_s, interval_s, now_s
 
 
-def let_alarms_go_first(took_s: float) -> BaseException | None:
+def _let_alarms_go_first(took_s: float) -> BaseException | None:
     """Block until the alarms of `signal.setitimer` that are due within some seconds have rung.
 
     Only the main thread hears them. Gives what a handler raised: then no more are waited for.

@@ -35,7 +35,7 @@ from enum import Enum
 from typing import Any
 
 from reenact.replay.activity import Activity, Patience
-from reenact.replay.pace import alarm_clock, let_alarms_go_first, let_timers_go_first, let_timers_of_trio_go_first
+from reenact.replay.pace import alarm_clock, let_timers_go_first, let_timers_of_trio_go_first
 from reenact.values import locks
 from reenact.values.call import Raised
 
@@ -156,7 +156,7 @@ class Gate:
         recorded call raised.
         """
         release = self._expected.get(order or 0)
-        error = let_alarms_go_first(self._took(order))
+        error = alarm_clock.let_go_first(self._took(order))
         self._wait(order, lane)
         if release is not None:
             alarm_clock.stand(release.released_s)

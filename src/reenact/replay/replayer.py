@@ -214,6 +214,7 @@ class ReplayPassage:
         self._inner.closed(outcome)
         if self._again is not None:
             self._again.returned(outcome)
+        alarm_clock.leave()
 
     def raised(self, error: BaseException) -> None:
         """Tell the recorder, and compare what ran again."""
