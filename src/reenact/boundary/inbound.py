@@ -180,6 +180,7 @@ class Inbound:
         "received",
         "replied",
         "stands_on",
+        "statements",
         "thread",
         "undeclared",
         "written",
@@ -213,7 +214,8 @@ class Inbound:
         self.undeclared: dict[str, None] = {}
         """What it did past every boundary."""
         self.written: object = None
-        """What of files it wrote, as its recorder keeps it."""
+        self.statements: object = None
+        """What of files it wrote, as its recorder keeps it; and what it asked databases that live in the process."""
         self.printed: object = None
         """What it printed, as its recorder keeps it."""
         self._answer: tuple[Answered, BaseException | None] = (dict, None)

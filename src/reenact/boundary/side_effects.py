@@ -38,6 +38,7 @@ _PASSING_ON: Final = (
     "integrations/pools.py",
     "integrations/process_controls.py",
     "integrations/processes.py",
+    "integrations/sqlite_connections.py",
     "integrations/sqlite_functions.py",
     "record/undeclared.py",
     "replay/attached_databases.py",

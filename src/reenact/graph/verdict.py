@@ -438,7 +438,10 @@ def _tool_file_reasons(run: Run, writes: FileWrites) -> Iterator[Reason]:
     for node in run.nodes:
         for file in tool_files(node):
             path = f"{writes.cwd}/{file.path}" if writes.cwd and not file.path.startswith("/") else file.path
-            if file.lost and (path in writes.files or path in writes.read_of_tools):
+            noted = writes.files.get(path)
+            if noted is not None and noted.answered:
+                continue
+            if file.lost and (noted is not None or path in writes.read_of_tools):
                 lost = f"what it wrote to {file.path}, which other code meets: {file.lost}"
                 fix = f"let {node.call.name} write less at once, or close what it writes to"
                 yield Reason(call=node.label, field="files", lost=lost, fix=fix)

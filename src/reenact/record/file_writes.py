@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from reenact.boundary import children, flows, program_threads, touches
 from reenact.boundary.files import PathChange
+from reenact.boundary.forgiving import forgive
 from reenact.boundary.inbound import Inbound
 from reenact.boundary.own_code import opens_data
 from reenact.record.listing import Listing
@@ -37,6 +38,7 @@ from reenact.values.lenient import as_list, as_object, as_text
 from reenact.values.run import NOTHING_WRITTEN, WRITTEN
 
 if TYPE_CHECKING:
+    from reenact.boundary.sqlite_statements import Statement
     from reenact.record.file_text import Holding
     from reenact.record.listed_folders import ListedFolders
     from reenact.record.open_databases import OpenDatabase, Overlap
@@ -340,10 +342,17 @@ class Writes:
         part = self._parts.get(None)
         return part is not None and any(file.touch > part.last_touch for file in part.files.values())
 
-    def report(self, owners: Iterable[Owner], *, alone: bool) -> str:
+    def report(
+        self,
+        owners: Iterable[Owner],
+        write_statements: Callable[[list[Statement]], None] | None = None,
+        *,
+        alone: bool,
+    ) -> str:
         """Tell what was written by the owners of one run, as JSON. `alone` is said of a whole process.
 
-        What is told of a run that is no process is forgotten. Never raises an `Exception`.
+        `write_statements` writes down what a database was asked that no copy can stand for. What is told of a run that
+        is no process is forgotten. Never raises an `Exception`.
         """
         parts = [(owner, part) for owner in owners if (part := self._part_of(owner)) is not None]
         new_paths, rewritten = (self._unnoted(), self._rewritten()) if alone else ([], [])
@@ -351,7 +360,7 @@ class Writes:
         temporary = [*self._names()][-_MOST_NAMES:]
         if not (parts or new_paths or rewritten or at_start or (alone and temporary)):
             return NOTHING_WRITTEN
-        files, caches = self._files_of(parts, alone=alone)
+        files, caches = self._files_of(parts, write_statements, alone=alone)
         began = min((part.began_ns for _, part in parts), default=self._began)
         report: dict[str, Json] = {"span": [began - _SLACK_NS, _now() + _SLACK_NS], "pid": os.getpid(), "files": files}
         report |= {"offset": time.localtime().tm_gmtoff, "of_tools": [*map(self._safe, self._tool_reads)]}
@@ -376,7 +385,13 @@ class Writes:
         ids = program_threads.among(spelled)
         return compact({**report, "thread_ids": [*ids]}) if ids else spelled
 
-    def _files_of(self, parts: Iterable[tuple[Owner, _Part]], *, alone: bool) -> tuple[list[Json], list[Json]]:
+    def _files_of(
+        self,
+        parts: Iterable[tuple[Owner, _Part]],
+        write_statements: Callable[[list[Statement]], None] | None,
+        *,
+        alone: bool,
+    ) -> tuple[list[Json], list[Json]]:
         """Tell of each file of these parts, those in caches apart."""
         size_total = [0]
         files: list[Json] = []
@@ -391,10 +406,36 @@ class Writes:
                 except Exception:  # its path is told all the same
                     alarms.pass_on()
                     files.append({"path": self._safe(file.path), "before": file.before, "after": {"kind": "other"}})
+            if (
+                isinstance(owner, Inbound)
+                and write_statements is not None
+                and not self._databases.keys().isdisjoint(part.files)
+            ):
+                try:
+                    self._answer_databases(owner, part, files, write_statements)
+                except Exception:  # its files are told all the same
+                    forgive("Writes.answer_databases")
             part.last_touch = self._count
             if isinstance(owner, int):
                 del self._parts[owner]
         return files, caches
+
+    def _answer_databases(
+        self, unit: Inbound, part: _Part, entries: list[Json], write_statements: Callable[[list[Statement]], None]
+    ) -> None:
+        """Have the databases answered in a replay that no copy can stand for: what a unit asked them becomes calls."""
+        from reenact.record.answered_databases import is_no_copy, mark_answered, statements_of
+
+        for path in self._databases.keys() & part.files.keys():
+            name = self._safe(path)
+            notes = [each for each in entries if isinstance(each, dict)]
+            own = [each for each in notes if name in (each["path"], each.get("part_of"))]
+            if part.files[path].is_others or not any(map(is_no_copy, own)):
+                continue
+            statements = statements_of(unit, path)
+            if statements is not None:
+                write_statements(statements)
+                mark_answered(own)
 
     def _unnoted(self) -> list[Json]:
         """List what came into being in the program's folder and was not noted, each with its time of change."""
@@ -462,11 +503,15 @@ class Writes:
         others = changed or (is_others if file.is_others is None else file.is_others)
         if self._has_siblings and (file.part_of or file.path) in self._databases:
             others = others or not (single and children.is_only_child())
-        if others and file.reads and "cut" not in (file.before or {}):
-            is_under_way = changed and self.tools.is_under_way(file.path)
-            if is_under_way or _has_changed(file):
-                entry["mixed"] = True
+        is_read = file.reads and "cut" not in (file.before or {})
+        if others and is_read and (changed or any(map(_has_changed, self._parts_of(file, part)))):
+            entry["mixed"] = True
         return entry
+
+    def _parts_of(self, file: _File, part: _Part) -> list[_File]:
+        """List a file, and what belongs to it: what is written to a database may stand in its log alone."""
+        log = part.files.get(f"{file.path}-wal") if file.path in self._databases else None
+        return [file] if log is None else [file, log]
 
     @property
     def _has_siblings(self) -> bool:
@@ -586,6 +631,8 @@ def _look(file: _File, part: _Part, change: PathChange, *, read: bool) -> None:
 
 def _has_changed(file: _File) -> bool:
     """Tell whether something else stands at a path now than when it was touched first."""
+    if file.before is None:
+        return (_stated(file.path) or {}).get("size", 0) != 0
     if file.content is None:
         return True
     state, size = _stated(file.path), len(file.content)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from reenact.contracts.redactor import Redactor
 from reenact.record import draws, loop_turns, stream_backlog, tool_prints, touches
 from reenact.record.journal import JournalProcessor
 from reenact.record.projection import Projected, Projection
-from reenact.record.runs import Runs, from_context
+from reenact.record.runs import Run, Runs, from_context
 from reenact.record.shield import shielded
 from reenact.record.span import CallSpan, CallSpans
 from reenact.record.stream_backlog import Unwritten
@@ -49,6 +49,7 @@ from reenact.values.json import Json, compact
 from reenact.values.run import FOLLOWED, TOGETHER, VISITED
 
 if TYPE_CHECKING:
+    from reenact.boundary.sqlite_statements import Statement
     from reenact.record.file_writes import Writes
     from reenact.record.standard_input import StandardInput
 
@@ -309,6 +310,7 @@ class Recorder:
     ) -> None:
         self._spans, self._journal, self._redactor, self.dialect = spans, journal, redactor, dialect
         self._runs, self.next_order, self._projection = runs, next_order, projection
+        runs.write_statements = self._write_statements
         self._sections: object = None
         plan: Any = getattr(redactor, "plan", None)
         self._placed = plan is not None and not plan.uniform
@@ -365,7 +367,7 @@ class Recorder:
         attributes["reenact.order.start"] = self.next_order()
         if flows.are_held() and not call.is_structure:
             attributes |= draws.given_out(_asked(call), lane.reel)
-        places_draws = not call.is_handshake  # nobody knows when a replay connects
+        places_draws = call.places_draws
         if places_draws and draws.are_there(lane):
             attributes[draws.NAME] = draws.take_draws(lane, parent)
         if (run := self._runs.with_root(parent.root)) is not None:
@@ -403,6 +405,11 @@ class Recorder:
             tool_prints.begin(span, parent)
         elif tool_prints.is_open():
             tool_prints.inherit(span, parent)
+
+    def _write_statements(self, run: Run, statements: Iterable[Statement]) -> None:
+        from reenact.record.statement_calls import write_statements  # few units need any
+
+        write_statements(self._spans, self.dialect, run.place, run.identity, statements)
 
     def _above(self, parent: Place) -> Place:
         """Give where the span of a call hangs: below its parent, or in a section of a framework's there."""

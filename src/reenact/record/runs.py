@@ -12,8 +12,9 @@ import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
@@ -57,6 +58,9 @@ from reenact.values.run import (
     USER,
     WRITTEN,
 )
+
+if TYPE_CHECKING:
+    from reenact.boundary.sqlite_statements import Statement
 
 _CONTEXT_KEYS = (
     "session.id",
@@ -127,6 +131,9 @@ _JOB: ContextVar[_Job | None] = ContextVar("reenact_job", default=None)
 
 class Runs:
     """Opens and closes the runs of one process."""
+
+    write_statements: Callable[[Run, Iterable[Statement]], None] | None = None
+    """Writes down, below a run that ends, what it asked of databases in the process."""
 
     def __init__(  # noqa: PLR0913 - what a recording and a process say of themselves
         self,
@@ -505,7 +512,8 @@ class Runs:
             facts[UNDECLARED] = compact([*listed])
         owners: list[Owner] = [*([None] if alone else []), run.place.root if run.unit is None else run.unit]
         if self.writes is not None:
-            facts[WRITTEN] = self.writes.report(owners, alone=alone)
+            write = partial(self.write_statements, run) if self.write_statements is not None else None
+            facts[WRITTEN] = self.writes.report(owners, write, alone=alone)
         if self.outputs is not None:
             facts[OUTPUT] = self.outputs.report(owners)
         if alone and self.stdin is not None and self.stdin.pending:

@@ -65,7 +65,12 @@ class CallSpan:
         return now if now >= self._began else self._began + _ticks() - self._ticks
 
     def end(
-        self, attributes: dict[str, Any], code: StatusCode, message: str = "", number: Callable[[], int] | None = None
+        self,
+        attributes: dict[str, Any],
+        code: StatusCode,
+        message: str = "",
+        number: Callable[[], int] | None = None,
+        ended_ns: int | None = None,
     ) -> None:
         """Write down how the call went and what was added since its start, under a number. To be called once."""
         if self._attributes:
@@ -83,7 +88,7 @@ class CallSpan:
             "t": "end",
             "span": format(self.span_id, "016x"),
             "name": self._name,
-            "ns": self._now(),
+            "ns": ended_ns or self._now(),
             "attributes": redacted,
             "status": STATUS_OK if code is StatusCode.OK else STATUS_ERROR,  # `.value` of an enumeration is slow
         }
@@ -134,7 +139,13 @@ class CallSpans:
             return self._more_ids()
 
     def start(
-        self, name: str, parent: Place, kind: SpanKind, attributes: Mapping[str, Any], shared: Mapping[str, Any]
+        self,
+        name: str,
+        parent: Place,
+        kind: SpanKind,
+        attributes: Mapping[str, Any],
+        shared: Mapping[str, Any],
+        began_ns: int | None = None,
     ) -> CallSpan:
         """Open a span below `parent` and write its start down; other spans come with the same object `shared`."""
         try:  # as `next_id` has it
@@ -154,7 +165,7 @@ class CallSpans:
             redacted = _FAILED
         last = self._last
         shared_redacted = _NOTHING if self._placed else last[1] if last[0] is shared else self._redacted_once(shared)
-        began = _time_ns()
+        began = began_ns or _time_ns()
         frame: dict[str, Any] = {
             "t": "start",
             "trace": trace,

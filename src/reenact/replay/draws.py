@@ -74,7 +74,7 @@ class Scope:
         where = self.where(node.lane, node.parent)
         self._keep(node.lane, where[1], node.span.attributes.get(_NAME))
         self._keep_pages(node.lane, where[1], [*earlier])
-        if node.call.is_handshake:  # a lane connects when it needs to: what it drew before stands before its next call
+        if not node.call.places_draws:  # what its lane drew before stands before its next call
             return
         self._count[where] += 1
         self._behind[node.id] = where, self._count[where]

@@ -45,6 +45,14 @@ _UNTIL_ENDED_S = 10.0
 """How long a call sleeps that goes on until its program ends, before it does again."""
 
 
+def _databases(runs: Iterable[Run], units: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Name the databases of SQLite's that are answered, each with its unit where there are several."""
+    for run in runs:
+        for node in run.nodes:
+            if node.span.attributes.get("db.system.name") == "sqlite":
+                yield run.id if run.id in units else "", str(node.span.attributes.get("db.namespace"))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Stub:
     """A recorded call that can stand for a live one."""
@@ -103,6 +111,7 @@ class Stubs:
         self.kept = KeptCalls(self.stubs.values())
         """Calls that other emitters wrote down."""
         self._set_ups = dict(_set_ups(self.nodes.values()))
+        self._databases = frozenset(_databases(runs, self.units))
         self._stubs_by_index: dict[Hashable, deque[Stub]] = defaultdict(deque)
         for stub in sorted(self.stubs.values(), key=lambda stub: bool(first) and stub.node.trace_id != first):
             node = stub.node
@@ -132,6 +141,10 @@ class Stubs:
             if (stub := self._first(index, apart=bool(unit))) is not None:
                 return stub
         return None
+
+    def answers_database(self, unit: str, name: str) -> bool:
+        """Tell whether a database of SQLite's in a file of this name is answered in a unit."""
+        return (unit, name) in self._databases
 
     def ready(self, call: Call, asked: Question) -> tuple[Call, Outcome] | None:
         """Give the answer of a call that makes a connection ready once more than recorded, and how that call is noted.

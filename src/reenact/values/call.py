@@ -149,6 +149,15 @@ class Call:
         return self._operation in _READY or (self.is_mcp and self.name == MCP_LISTS)
 
     @property
+    def places_draws(self) -> bool:
+        """What its lane draws of the clock and of chance is noted as drawn before it, or behind it.
+
+        Nobody knows when a replay connects; what a database in the process was asked is written down at the end.
+        """
+        asked = self.request.arguments if self.is_query and isinstance(self.request, FunctionCall) else None
+        return not (self.is_handshake or (isinstance(asked, dict) and asked.get("system") == "sqlite"))
+
+    @property
     def is_set_up(self) -> bool:
         """A library asks it while it connects, as often as it does so: at least once, where it did when recorded."""
         return self._operation == "set_up"

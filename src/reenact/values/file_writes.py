@@ -66,6 +66,8 @@ class WrittenFile:
     """Others wrote to it meanwhile: another unit of work, or another process."""
     mixed: bool = False
     """It was read, and others changed it meanwhile: which state was read when is not known."""
+    answered: bool = False
+    """It is a database that a replay answers: its statements are compared, and not the file."""
     part_of: str = ""
     """The database that it belongs to; it says nothing by itself."""
     touched_ns: int = 0
@@ -215,6 +217,7 @@ def _of_first(first: WrittenFile, file: WrittenFile) -> dict[str, Any]:
         "touched_ns": first.touched_ns,
         "shared": first.shared or file.shared,
         "mixed": first.mixed or file.mixed,
+        "answered": first.answered or file.answered,
     }
 
 
@@ -262,6 +265,7 @@ def _file(fields: Mapping[str, Json]) -> WrittenFile:
         backups=as_count(fields.get("backups")) or 0,
         shared=fields.get("shared") is True,
         mixed=fields.get("mixed") is True,
+        answered=fields.get("answered") is True,
         part_of=as_text(fields.get("part_of")),
         touched_ns=as_count(fields.get("touched")) or 0,
     )

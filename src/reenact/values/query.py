@@ -46,6 +46,8 @@ _COMMENT: Final = re.compile(r"\s*(?:--[^\n]*\n|/\*.*?\*/)?\s*", re.DOTALL)
 _WORD: Final = re.compile(r"\w+")
 _ADDRESSED: Final = re.compile(r"\bc_[0-9a-f]{8,16}_([0-9a-f]+)\b")
 _COUNTED: Final = re.compile(r"__asyncpg_([a-z]+)_[0-9a-f]+__")
+_THREADED: Final = re.compile(r"\bs\d+_x\d+\b")
+"""How Django names a savepoint: by its thread, and by how many its connection has had."""
 _LONGEST_LOOK: Final = 2000
 
 
@@ -99,7 +101,9 @@ def as_set_up(call: Call) -> Call:
 
 
 def settled(text: str) -> str:
-    """Give a statement less what its client draws for names: of cursors of SQLAlchemy's, of savepoints of asyncpg's."""
+    """Give a statement less what a client draws for names: cursors of SQLAlchemy, savepoints of asyncpg and Django."""
+    if "SAVEPOINT" in text:
+        text = _THREADED.sub("s{thread}_x{number}", text)
     if "c_" in text:
         text = _ADDRESSED.sub(r"c_{address}_\1", text)
     return _COUNTED.sub(r"__asyncpg_\1_{number}__", text) if "__asyncpg_" in text else text

@@ -1,0 +1,323 @@
+"""Statements that a unit of work asked databases of SQLite's, kept until it is known whether its replay needs them.
+
+Theory of operation. SQLite has no server: it changes a file of the program's. A replay does the same in a copy, where
+that file stands as it was when the unit began. Two kinds of units cannot be replayed so: those whose database other
+units changed meanwhile, and those whose file was too large to be kept. Both are known at a unit's end only. So the
+statements of each unit, with the rows that it read, stay in memory until then. Where the copy will not do they become
+calls of its recording (`record.statement_calls`), and a replay answers them; else they are forgotten.
+
+What a connection is set up with (`PRAGMA`, `CREATE … IF NOT EXISTS`, what a library asks while it connects) is done in
+the copy in either case: which unit finds a connection of a pool made already is chance.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, cast
+
+from reenact.boundary import databases, door, inbound, lanes, place, set_ups
+from reenact.boundary.forgiving import forgive
+from reenact.boundary.inbound import Inbound
+from reenact.boundary.place import Place
+from reenact.values import alarms, typed
+from reenact.values.json import Json
+from reenact.values.lenient import as_list, as_object
+from reenact.values.query import Query
+
+SYSTEM: Final = "sqlite"
+SCRIPT: Final = "script"
+"""The operation of a call that asks several statements at once."""
+COMMIT: Final = "COMMIT"
+ROLLBACK: Final = "ROLLBACK"
+_SETS_UP: Final = re.compile(
+    r"\s*(?:pragma\b|create\s+(?:unique\s+)?(?:table|index|view|trigger)\s+if\s+not\s+exists\b)", re.IGNORECASE
+)
+_LEADS_ELSEWHERE: Final = re.compile(r"\s*(?:attach|detach|vacuum\s+into)\b", re.IGNORECASE)
+"""How a statement begins by which a connection comes to another file."""
+_MOST: Final = 2 << 20
+"""Bytes, about, that are kept of one unit."""
+_OF_VALUE: Final = 32
+"""Bytes, about, of a value that is no text."""
+_PLAIN: Final = frozenset({int, float, str, bytes, bool, type(None)})
+_SPELLED: Final = frozenset({"datetime", "decimal", "uuid"})
+"""Modules of types that typed JSON spells; what SQLite makes of them is the adapter's affair."""
+_now: Final[Callable[[], int]] = time.time_ns  # the real one, before the clock integration stands in front of it
+
+
+class Connected:
+    """What is known of one connection to a database in a file."""
+
+    __slots__ = ("changes", "in_transaction", "is_new", "name", "path")
+
+    def __init__(self, path: str) -> None:
+        self.path, self.name = path, os.path.basename(path)  # noqa: PTH119 - for each connection
+        self.is_new = True
+        """Nothing was asked over it yet but what sets it up."""
+        self.changes = 0
+        """Rows that answered statements of a replay changed."""
+        self.in_transaction = False
+        """A transaction of the recorded unit's is under way, in a replay that answers."""
+
+
+class Statement:
+    """One statement that was asked, and what came back."""
+
+    __slots__ = (
+        *("began_ns", "columns", "ended_ns", "error", "in_transaction", "is_whole", "lane", "last_row_id", "name"),
+        *("numbers", "operation", "owner", "parameters", "parent", "row_count", "rows", "text"),
+    )
+
+    def __init__(self, owner: Statements, name: str, operation: str, text: str, parameters: object) -> None:
+        self.owner, self.name, self.operation, self.text = owner, name, operation, text
+        self.parameters = parameters
+        self.lane: str = lanes.current().path
+        self.parent: Place | None = place.current()
+        self.began_ns = self.ended_ns = _now()
+        self.numbers = owner.next_order(), 0
+        """Where it and its end stand in the sequence of the recorder."""
+        self.columns: list[str] | None = None
+        self.rows: list[Any] = []
+        """The rows that were read, as tuples."""
+        self.row_count, self.last_row_id = -1, cast("int | None", None)
+        self.is_whole = False
+        """Its last row was read."""
+        self.in_transaction = False
+        self.error: dict[str, Json] = {}
+        """Its failure, spelled: the exception itself would keep alive what the program had at hand."""
+
+    def end(self, *, in_transaction: bool, error: Exception | None = None) -> None:
+        """Note that it was asked, before any row is read."""
+        self.in_transaction, self.error = in_transaction, {} if error is None else _error_json(error)
+        self.ended_ns = _now()
+        self.numbers = self.numbers[0], self.owner.next_order()
+
+    def read(self, row: Any) -> None:
+        """Note a row that was read; None behind the last one."""
+        if row is None:
+            self.is_whole = True
+        elif self.owner.keeps(_size(row)):
+            self.rows.append(row)
+
+    def query(self) -> Query:
+        """Spell what was asked."""
+        return question(self.name, self.operation, self.text, self.parameters)
+
+    def answer(self) -> Json:
+        """Spell what came back."""
+        result: dict[str, Json] = {"rowcount": self.row_count, "lastrowid": self.last_row_id}
+        if self.columns is not None:
+            rows: list[Json] = [typed.encode([*each]) for each in self.rows]
+            result |= {"columns": [*self.columns], "rows": rows, "whole": self.is_whole}
+        if self.error:
+            result["error"] = self.error
+        return {"results": [result], "transaction": 2 if self.in_transaction else 0}
+
+
+class Statements:
+    """What one unit of work asked, by database."""
+
+    __slots__ = ("_by_path", "_left", "is_cut", "next_order")
+
+    def __init__(self, next_order: Callable[[], int]) -> None:
+        self.next_order = next_order
+        self._by_path: dict[str, list[Statement]] = {}
+        self._left = _MOST
+        self.is_cut = False
+        """It was more than may be kept, and is forgotten."""
+
+    def keeps(self, size: int) -> bool:
+        """Take so many bytes; tell whether they may be kept."""
+        self._left -= size
+        if self._left < 0 and not self.is_cut:
+            self.is_cut = True
+            self._by_path.clear()
+        return not self.is_cut
+
+    def add(self, path: str, statement: Statement) -> None:
+        """Keep a statement."""
+        if self.keeps(len(statement.text) + _size(statement.parameters)):
+            self._by_path.setdefault(path, []).append(statement)
+
+    def of(self, path: str) -> list[Statement]:
+        """List what a database was asked."""
+        return self._by_path.get(path, [])
+
+
+class _Unseen:
+    """What this process asked databases past what is known of its units."""
+
+    __slots__ = ("is_all", "paths", "strays")
+
+    def __init__(self) -> None:
+        self.is_all = False
+        """Connections had been made before anything was seen."""
+        self.paths: dict[str, None] = {}
+        """Databases that are used otherwise than by statements that are seen."""
+        self.strays: dict[str, int] = {}
+        """The number of the last statement of a database's that belongs to no unit under way."""
+
+
+_unseen: Final = _Unseen()
+
+
+def pass_by(path: str) -> None:
+    """Note that a database is used otherwise than by statements that are seen."""
+    _unseen.paths[path] = None
+
+
+def pass_by_all() -> None:
+    """Note that connections had been made before anything was seen."""
+    _unseen.is_all = True
+
+
+def statements_of(unit: Inbound, path: str) -> list[Statement] | None:
+    """Give what a unit asked a database, in order; None where that is not known whole.
+
+    A statement of nobody's, on a thread or a task of the program's own, may have been asked on the unit's behalf.
+    """
+    if _unseen.is_all or path in _unseen.paths or _unseen.strays.get(path, 0) > unit.order:
+        return None
+    statements = unit.statements
+    if not isinstance(statements, Statements):
+        return []
+    known = statements.of(path)
+    return None if statements.is_cut or not all(each.numbers[1] for each in known) else known
+
+
+def begin(connected: Connected, operation: str, text: str, parameters: Any) -> Statement | None:
+    """Note that a statement is about to be asked; None where nobody needs it. Never raises an `Exception`."""
+    try:
+        next_order = getattr(door.doorman(), "next_order", None)
+        if next_order is None or _is_apart(connected, text):
+            return None
+        unit = inbound.current()
+        if unit is None or unit.ended:
+            _unseen.strays[connected.path] = next_order()
+            return None
+        kept = unit.statements
+        if not isinstance(kept, Statements):
+            kept = unit.statements = Statements(next_order)
+        if kept.is_cut:
+            return None
+        if _LEADS_ELSEWHERE.match(text):
+            pass_by(connected.path)
+        statement = Statement(kept, connected.name, operation, text, parameters)
+        kept.add(connected.path, statement)
+    except Exception:  # our failure is never the agent's
+        forgive("sqlite_statements.begin")
+        pass_by(connected.path)
+        return None
+    return statement
+
+
+def answer(connected: Connected, operation: str, text: str, parameters: Any) -> dict[str, Json] | None:
+    """Give what came back when it was recorded; None where the copy is asked. Raises what was raised, or a `Miss`."""
+    unit = inbound.current()
+    answers = getattr(getattr(door.doorman(), "stubs", None), "answers_database", None)
+    if unit is None or answers is None or not answers(lanes.current().reel.again, connected.name):
+        return None
+    if _is_apart(connected, text):
+        return None
+    about = databases.ask_stand_in(question(connected.name, operation, text, parameters))
+    if about is None:  # inside a tool
+        return None
+    connected.in_transaction = bool(as_object(about).get("transaction"))
+    result = as_object(next(iter(as_list(as_object(about).get("results"))), None))
+    if "error" in result:
+        raise _native_error(as_object(result["error"]))
+    return result
+
+
+def rows_of(result: Mapping[str, Json]) -> list[tuple[Any, ...]]:
+    """Give the rows of an answer."""
+    return [tuple(cast("Iterable[Any]", typed.decode(each))) for each in as_list(result.get("rows"))]
+
+
+def ask_further(connected: Connected, text: str) -> None:
+    """Ask for a row behind those that were read when it was recorded. Raises a `Miss`."""
+    databases.ask_stand_in(question(connected.name, "fetch", text, None))
+
+
+def _is_apart(connected: Connected, text: str) -> bool:
+    """Tell whether a statement is done in the copy: it sets a connection up, or an outcome stands for it."""
+    here = place.current()
+    if (here is not None and here.whole) or _sets_up(text):
+        return True
+    if text[:6].lower() == "select" and set_ups.is_ping(text):
+        return True
+    if connected.is_new:
+        if set_ups.is_connecting():
+            return True
+        connected.is_new = False
+    return False
+
+
+def _sets_up(text: str) -> bool:
+    """Tell whether a statement, or each of a script, only sets a connection or a schema up that is not there yet."""
+    if not _SETS_UP.match(text):
+        return False
+    further = text.rstrip(" ;\n").split(";")[1:]
+    return all(_SETS_UP.match(each) for each in further)
+
+
+def question(name: str, operation: str, text: str, parameters: Any) -> Query:
+    """Spell a question to a database that lies in a file of this name."""
+    spelled = typed.encode(parameters) if parameters else None
+    return Query(system=SYSTEM, operation=operation, text=text, parameters=spelled, namespace=name)
+
+
+def plain(parameters: Any, adapt: Callable[[Any], Any]) -> Any:
+    """Copy what a statement is given: what SQLite stores no otherwise than as another value, as that."""
+    if isinstance(parameters, Mapping):
+        return {str(name): _plain(each, adapt) for name, each in cast("Mapping[Any, Any]", parameters).items()}
+    if isinstance(parameters, list | tuple):
+        return [_plain(each, adapt) for each in cast("Iterable[Any]", parameters)]
+    return parameters
+
+
+def _plain(value: Any, adapt: Callable[[Any], Any]) -> Any:
+    if type(value) in _PLAIN or type(value).__module__ in _SPELLED:
+        return value
+    if isinstance(value, bytearray):
+        return bytes(value)
+    try:
+        return adapt(value)
+    except Exception:  # SQLite says so itself
+        alarms.pass_on()
+        return value
+
+
+def _size(values: Any) -> int:
+    """Give about how many bytes values take."""
+    if isinstance(values, str | bytes):
+        return _OF_VALUE + len(values)
+    if isinstance(values, Mapping):
+        return _OF_VALUE + sum(map(_size, cast("Mapping[Any, Any]", values).values()))
+    if isinstance(values, list | tuple):
+        return _OF_VALUE + sum(map(_size, cast("Iterable[Any]", values)))
+    return _OF_VALUE
+
+
+def _error_json(error: Exception) -> dict[str, Json]:
+    spelled: dict[str, Json] = {"class": type(error).__name__, "arguments": typed.encode([*error.args])}
+    if code := getattr(error, "sqlite_errorcode", None):
+        spelled |= {"code": str(getattr(error, "sqlite_errorname", code)), "number": code}
+    return spelled
+
+
+def _native_error(spelled: Mapping[str, Json]) -> Exception:
+    """Make an error of `sqlite3`'s own class."""
+    import builtins
+    import sqlite3
+
+    name = str(spelled.get("class"))
+    kind: Any = getattr(sqlite3, name, None) or getattr(builtins, name, None)
+    if not (isinstance(kind, type) and issubclass(kind, Exception)):
+        kind = sqlite3.DatabaseError
+    error: Any = kind(*cast("Iterable[Any]", typed.decode(spelled.get("arguments"))))
+    if isinstance(number := spelled.get("number"), int):
+        error.sqlite_errorcode, error.sqlite_errorname = number, str(spelled.get("code"))
+    return error
