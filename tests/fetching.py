@@ -20,7 +20,7 @@ def patience_s(url: str) -> float:
 
     Before a slow body there is a head, which is to be in time on a machine that has much else to do.
     """
-    return 1.5 if "slow/body" in url else 0.3 if "slow" in url else 30.0
+    return 3.0 if "slow/body" in url else 0.3 if "slow" in url else 30.0
 
 
 def described(error: BaseException) -> tuple[str, ...]:
