@@ -145,7 +145,7 @@ local = threading.local()
 def connection():
     if not hasattr(local, "connection"):
         local.connection = sqlite3.connect("shop.db", timeout=30)
-        local.connection.execute("PRAGMA journal_mode = wal")
+        local.connection.execute("PRAGMA foreign_keys = on")
         local.connection.row_factory = sqlite3.Row
     return local.connection
 
@@ -255,5 +255,5 @@ def test_each_request_replays_and_writes_nothing(name: str, tmp_path: Path) -> N
     (project / "shop.py").write_text(program.replace(before, after))
     done = _reenact(project, environ, "replay", answered[0]["id"])
     assert done.returncode == 1, done.stdout + done.stderr
-    assert " database " in done.stderr.partition("diverged: ")[2].partition("\n")[0]
+    assert "database " in done.stderr.partition("diverged: ")[2].partition("\n")[0]
     assert _state(project) == state
