@@ -135,21 +135,25 @@ app = get_wsgi_application()
 """
 
 FLASK = """
-import sqlite3, threading
-from flask import Flask, jsonify, request
+import sqlite3
+from flask import Flask, g, jsonify, request
 import reenact
 
 app = Flask(__name__)
-local = threading.local()
 
 def connection():
-    if not hasattr(local, "connection"):
-        local.connection = sqlite3.connect("shop.db", timeout=30)
-        local.connection.execute("PRAGMA foreign_keys = on")
-        local.connection.row_factory = sqlite3.Row
-    return local.connection
+    if "connection" not in g:
+        g.connection = sqlite3.connect("shop.db", timeout=30)
+        g.connection.execute("PRAGMA foreign_keys = on")
+        g.connection.row_factory = sqlite3.Row
+    return g.connection
 
-with connection() as database:
+@app.teardown_appcontext
+def close(error):
+    if "connection" in g:
+        g.pop("connection").close()
+
+with sqlite3.connect("shop.db", timeout=30) as database:
     columns = "id INTEGER PRIMARY KEY, who, cents, at DEFAULT current_timestamp"
     database.execute(f"CREATE TABLE IF NOT EXISTS orders ({columns})")
 
