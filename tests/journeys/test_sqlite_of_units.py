@@ -213,3 +213,78 @@ def test_what_is_not_known_whole_is_partial(desk: Desk, way: str) -> None:
     assert [run["verdict"] for run in orders] == ["partial", "partial"]
     told = desk.reenact("doctor", orders[0]["id"]).stdout
     assert "run: files: shop.db as it was whenever it was read: others may have changed it meanwhile" in told
+
+
+STREAM = """
+import sqlite3, sys, threading
+import reenact
+
+both = threading.Barrier(2)
+drawn = 0
+
+def rows(count, item):
+    global drawn
+    for number in range(count):
+        drawn += 1
+        yield (item, number)
+
+class Named(dict):
+    def __missing__(self, name):
+        return name
+
+@reenact.tool
+def meet():
+    return both.wait(60) >= 0
+
+@reenact.unit
+def order(item, folder):
+    database = sqlite3.connect(folder + "/shop.db", timeout=60)
+    before = database.execute("SELECT count(*) FROM lines").fetchone()
+    meet()
+    with database:
+        database.executemany("INSERT INTO lines VALUES (?, ?)", rows(3, item))
+        database.execute("INSERT INTO lines VALUES (:item, :number)", Named(item=item, number=7))
+    meet()
+    own = sqlite3.connect(item + "/shop.db")
+    own.execute("INSERT INTO lines VALUES (?, 1)", (item,))
+    own.commit()
+    return before, own.execute("SELECT * FROM lines").fetchall()
+
+if __name__ == "__main__":
+    import os
+    for folder in ("all", "cup", "jar"):
+        os.makedirs(folder, exist_ok=True)
+        with sqlite3.connect(folder + "/shop.db") as database:
+            database.execute("CREATE TABLE lines (item, number)")
+        database.close()
+    database = sqlite3.connect("all/shop.db")
+    with database:
+        marks = []
+        def told():
+            for row in rows(100_000, "many"):
+                marks.append(database.total_changes)
+                yield row
+        database.executemany("INSERT INTO lines VALUES (?, ?)", told())
+        print("as they come", marks[-1] > 90_000)
+        database.execute("DELETE FROM lines")
+    database.close()
+    together = [threading.Thread(target=order, args=(item, "all")) for item in ("cup", "jar")]
+    for each in together:
+        each.start()
+    for each in together:
+        each.join()
+"""
+
+
+@pytest.mark.always
+def test_files_of_one_name_are_told_apart_and_rows_are_taken_as_they_come(desk: Desk) -> None:
+    """The database that both orders write is answered, the one that each has to itself is copied."""
+    live = desk.reenact("run", "-q", "--", "python", desk.write("stream.py", STREAM))
+    assert (live.returncode, live.stdout) == (0, "as they come True\n"), live.stderr
+    orders = _orders(desk)
+    assert [run["verdict"] for run in orders] == ["exact", "exact"]
+    for run in orders:
+        done = desk.reenact("replay", run["id"], environ=desk.bare())
+        assert done.returncode == 0, done.stderr
+        assert "same: 4 database, 2 tool calls answered" in done.stderr
+        assert "/shop.db" in done.stderr.partition("wrote as recorded: ")[2]

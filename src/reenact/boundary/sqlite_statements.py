@@ -22,12 +22,13 @@ from reenact.boundary import databases, door, inbound, lanes, place, set_ups
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.inbound import Inbound
 from reenact.boundary.place import Place
+from reenact.boundary.touches import program_path
 from reenact.values import alarms, typed
+from reenact.values.call import SQLITE
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_object
 from reenact.values.query import Query
 
-SYSTEM: Final = "sqlite"
 SCRIPT: Final = "script"
 """The operation of a call that asks several statements at once."""
 COMMIT: Final = "COMMIT"
@@ -53,13 +54,55 @@ class Connected:
     __slots__ = ("changes", "in_transaction", "is_new", "name", "path")
 
     def __init__(self, path: str) -> None:
-        self.path, self.name = path, os.path.basename(path)  # noqa: PTH119 - for each connection
+        self.path, self.name = path, _name(path)
         self.is_new = True
         """Nothing was asked over it yet but what sets it up."""
         self.changes = 0
         """Rows that answered statements of a replay changed."""
         self.in_transaction = False
         """A transaction of the recorded unit's is under way, in a replay that answers."""
+
+
+def _name(path: str) -> str:
+    """Name a file as it is called from the program's folder; one that lies elsewhere by its own name."""
+    folder = f"{program_path(os.getcwd())}{os.sep}"  # noqa: PTH109 - for each connection
+    return path[len(folder) :] if path.startswith(folder) else os.path.basename(path)  # noqa: PTH119 - likewise
+
+
+class Given:
+    """What a statement is given: one set of parameters, or several rows of them."""
+
+    __slots__ = ("_adapt", "_are_rows", "_parameters")
+
+    def __init__(
+        self, parameters: Any = None, adapt: Callable[[Any], Any] | None = None, *, are_rows: bool = False
+    ) -> None:
+        self._parameters, self._are_rows, self._adapt = parameters, are_rows, adapt
+
+    def copy(self) -> Any:
+        """Copy it: what SQLite stores no otherwise than as another value, as that."""
+        if self._are_rows:
+            return [self._plain_set(each) for each in self._parameters]
+        return self._plain_set(self._parameters)
+
+    def _plain_set(self, parameters: Any) -> Any:
+        if parameters is None or isinstance(parameters, str | bytes):
+            return parameters
+        if isinstance(parameters, Mapping):
+            named = cast("Mapping[Any, Any]", parameters)
+            return {str(name): self._plain(each) for name, each in named.items()}
+        return [self._plain(each) for each in parameters]
+
+    def _plain(self, value: Any) -> Any:
+        if type(value) in _PLAIN or type(value).__module__ in _SPELLED:
+            return value
+        if isinstance(value, bytearray):
+            return bytes(value)
+        try:
+            return value if self._adapt is None else self._adapt(value)
+        except Exception:  # SQLite says so itself
+            alarms.pass_on()
+            return value
 
 
 class Statement:
@@ -187,15 +230,26 @@ def statements_of(unit: Inbound, path: str) -> list[Statement] | None:
     return None if statements.is_cut or not all(each.numbers[1] for each in known) else known
 
 
-def begin(connected: Connected, operation: str, text: str, parameters: Any) -> Statement | None:
+def is_looked_at(connected: Connected, text: str) -> bool:
+    """Tell whether a statement is one of a unit under way. Never raises an `Exception`."""
+    try:
+        unit = inbound.current()
+        if unit is not None and not unit.ended:
+            return not _is_apart(connected, text)
+        next_order = getattr(door.doorman(), "next_order", None)
+        if next_order is not None and not _is_apart(connected, text):
+            _unseen.strays[connected.path] = next_order()
+    except Exception:  # our failure is never the agent's
+        forgive("sqlite_statements.is_looked_at")
+        pass_by(connected.path)
+    return False
+
+
+def begin(connected: Connected, operation: str, text: str, given: Given) -> Statement | None:
     """Note that a statement is about to be asked; None where nobody needs it. Never raises an `Exception`."""
     try:
-        next_order = getattr(door.doorman(), "next_order", None)
-        if next_order is None or _is_apart(connected, text):
-            return None
-        unit = inbound.current()
-        if unit is None or unit.ended:
-            _unseen.strays[connected.path] = next_order()
+        next_order, unit = getattr(door.doorman(), "next_order", None), inbound.current()
+        if next_order is None or unit is None:
             return None
         kept = unit.statements
         if not isinstance(kept, Statements):
@@ -204,7 +258,7 @@ def begin(connected: Connected, operation: str, text: str, parameters: Any) -> S
             return None
         if _LEADS_ELSEWHERE.match(text):
             pass_by(connected.path)
-        statement = Statement(kept, connected.name, operation, text, parameters)
+        statement = Statement(kept, connected.name, operation, text, given.copy())
         kept.add(connected.path, statement)
     except Exception:  # our failure is never the agent's
         forgive("sqlite_statements.begin")
@@ -213,15 +267,12 @@ def begin(connected: Connected, operation: str, text: str, parameters: Any) -> S
     return statement
 
 
-def answer(connected: Connected, operation: str, text: str, parameters: Any) -> dict[str, Json] | None:
+def answer(connected: Connected, operation: str, text: str, given: Given) -> dict[str, Json] | None:
     """Give what came back when it was recorded; None where the copy is asked. Raises what was raised, or a `Miss`."""
-    unit = inbound.current()
     answers = getattr(getattr(door.doorman(), "stubs", None), "answers_database", None)
-    if unit is None or answers is None or not answers(lanes.current().reel.again, connected.name):
+    if answers is None or not answers(lanes.current().reel.again, connected.name):
         return None
-    if _is_apart(connected, text):
-        return None
-    about = databases.ask_stand_in(question(connected.name, operation, text, parameters))
+    about = databases.ask_stand_in(question(connected.name, operation, text, given.copy()))
     if about is None:  # inside a tool
         return None
     connected.in_transaction = bool(as_object(about).get("transaction"))
@@ -266,28 +317,7 @@ def _sets_up(text: str) -> bool:
 def question(name: str, operation: str, text: str, parameters: Any) -> Query:
     """Spell a question to a database that lies in a file of this name."""
     spelled = typed.encode(parameters) if parameters else None
-    return Query(system=SYSTEM, operation=operation, text=text, parameters=spelled, namespace=name)
-
-
-def plain(parameters: Any, adapt: Callable[[Any], Any]) -> Any:
-    """Copy what a statement is given: what SQLite stores no otherwise than as another value, as that."""
-    if isinstance(parameters, Mapping):
-        return {str(name): _plain(each, adapt) for name, each in cast("Mapping[Any, Any]", parameters).items()}
-    if isinstance(parameters, list | tuple):
-        return [_plain(each, adapt) for each in cast("Iterable[Any]", parameters)]
-    return parameters
-
-
-def _plain(value: Any, adapt: Callable[[Any], Any]) -> Any:
-    if type(value) in _PLAIN or type(value).__module__ in _SPELLED:
-        return value
-    if isinstance(value, bytearray):
-        return bytes(value)
-    try:
-        return adapt(value)
-    except Exception:  # SQLite says so itself
-        alarms.pass_on()
-        return value
+    return Query(system=SQLITE, operation=operation, text=text, parameters=spelled, namespace=name)
 
 
 def _size(values: Any) -> int:

@@ -14,9 +14,9 @@ from __future__ import annotations
 import contextvars
 import gc
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
-from itertools import islice
+from itertools import chain, islice
 from types import TracebackType
 from typing import Any, Final, cast
 
@@ -24,14 +24,16 @@ from reenact.boundary import door, sqlite_statements
 from reenact.boundary.files import path_changes
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.side_effects import is_by_us
-from reenact.boundary.sqlite_statements import COMMIT, ROLLBACK, SCRIPT, Connected, Statement
+from reenact.boundary.sqlite_statements import COMMIT, ROLLBACK, SCRIPT, Connected, Given, Statement
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values.json import Json
-from reenact.values.lenient import as_count, as_list, as_text
+from reenact.values.lenient import as_list, as_text
 from reenact.values.query import QUERY
 
 MANY: Final = "many"
 """The operation of a call that asks one statement with several rows of parameters."""
+_MOST_ROWS: Final = 20_000
+"""Of so many rows of parameters none are kept."""
 _PLACE_OF_FACTORY: Final = 5
 """Among the arguments of `sqlite3.connect`."""
 _OTHERWISE: Final = ("backup", "blobopen", "deserialize", "serialize", "load_extension")
@@ -50,7 +52,7 @@ class Reading:
         self.left = iter(sqlite_statements.rows_of(result))
         self.is_whole = result.get("whole") is not False
         self.row_count = count if isinstance(count := result.get("rowcount"), int) else -1
-        self.last_row_id = as_count(result.get("lastrowid"))
+        self.last_row_id = row_id if isinstance(row_id := result.get("lastrowid"), int) else None
 
 
 def _columns(result: dict[str, Json]) -> str:
@@ -76,9 +78,17 @@ class _Cursor:
         connected = _connected(connection)
         if connected is None or not isinstance(text, str):
             return run(text, *parameters)
+        if not sqlite_statements.is_looked_at(connected, text):
+            return run(text, *parameters)
         if operation == MANY and parameters:
-            parameters = ([*parameters[0]],)
-        given = _given(operation, parameters, self._adapt)
+            rows = _Rows(parameters[0])
+            if rows.further is not None:
+                sqlite_statements.pass_by(connected.path)
+                return run(text, rows.further)
+            parameters = (rows.first,)
+        given = Given(
+            parameters[0] if parameters else None, self._adapt, are_rows=bool(parameters) and operation == MANY
+        )
         if door.is_strict():
             result = sqlite_statements.answer(connected, operation, text, given)
             return run(text, *parameters) if result is None else self._answer(connected, text, result)
@@ -224,13 +234,15 @@ def _is_native_row(factory: Any) -> bool:
     return isinstance(factory, type) and factory.__module__ == "sqlite3" and factory.__name__ == "Row"
 
 
-def _given(operation: str, parameters: tuple[Any, ...], adapt: Callable[[Any], Any]) -> Any:
-    """Copy what a statement is given."""
-    if not parameters:
-        return None
-    if operation == MANY:
-        return [sqlite_statements.plain(each, adapt) for each in parameters[0]]
-    return sqlite_statements.plain(parameters[0], adapt)
+class _Rows:
+    """Rows of parameters: a list of them, or, where they are many, all of them as they come."""
+
+    __slots__ = ("first", "further")
+
+    def __init__(self, parameters: Iterable[Any]) -> None:
+        left = iter(parameters)
+        self.first = [*islice(left, _MOST_ROWS)]
+        self.further = chain(self.first, left) if len(self.first) == _MOST_ROWS else None
 
 
 def _noting(statement: Statement, factory: Any) -> Callable[[Any, Any], Any]:
@@ -309,12 +321,12 @@ class _Connection:
         connected = _connected(self)
         if connected is None:
             return run()
+        is_asked = self.in_transaction and sqlite_statements.is_looked_at(connected, word)
         if door.is_strict():
-            if connected.in_transaction:
-                sqlite_statements.answer(connected, QUERY, word, None)
-                connected.in_transaction = False
+            if is_asked:
+                sqlite_statements.answer(connected, QUERY, word, Given())
             return run()
-        statement = sqlite_statements.begin(connected, QUERY, word, None) if self.in_transaction else None
+        statement = sqlite_statements.begin(connected, QUERY, word, Given()) if is_asked else None
         try:
             result = run()
         except Exception as error:

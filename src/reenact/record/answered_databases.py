@@ -33,6 +33,6 @@ def mark_answered(entries: Iterable[dict[str, Json]]) -> None:
     """Note of the files of a database that a replay answers it, and does not compare them."""
     for entry in entries:
         entry.pop("mixed", None)
-        entry |= {"answered": True, "shared": True}
+        entry["answered"] = True
         if isinstance(before := entry.get("before"), dict):
             entry["before"] = {name: value for name, value in before.items() if name != "read"}

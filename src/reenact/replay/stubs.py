@@ -20,6 +20,7 @@ from reenact.replay.pauses import Pauses
 from reenact.replay.release import Expected
 from reenact.values.call import (
     DATABASE,
+    SQLITE,
     Body,
     Call,
     CallKind,
@@ -49,7 +50,7 @@ def _databases(runs: Iterable[Run], units: Collection[str]) -> Iterator[tuple[st
     """Name the databases of SQLite's that are answered, each with its unit where there are several."""
     for run in runs:
         for node in run.nodes:
-            if node.span.attributes.get("db.system.name") == "sqlite":
+            if node.span.attributes.get("db.system.name") == SQLITE:
                 yield run.id if run.id in units else "", str(node.span.attributes.get("db.namespace"))
 
 

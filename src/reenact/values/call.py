@@ -52,6 +52,8 @@ MCP_UNHEARD: Final = "reenact.mcp.unheard"
 MCP_OWN_CODE: Final = "reenact.mcp.own_code"
 """The attribute that names the arguments of a transport in which code of the agent's stands; no replay runs it."""
 
+SQLITE: Final = "sqlite"
+"""OpenTelemetry's `db.system.name` of a database that lives in the process."""
 _READY: Final = frozenset({"connect", "prepare", "ping", "columns", "aside", "set_up"})
 """The operations of a query that only make a connection ready, or tell of the server (`values.query`)."""
 
@@ -155,7 +157,7 @@ class Call:
         Nobody knows when a replay connects; what a database in the process was asked is written down at the end.
         """
         asked = self.request.arguments if self.is_query and isinstance(self.request, FunctionCall) else None
-        return not (self.is_handshake or (isinstance(asked, dict) and asked.get("system") == "sqlite"))
+        return not (self.is_handshake or (isinstance(asked, dict) and asked.get("system") == SQLITE))
 
     @property
     def is_set_up(self) -> bool:
