@@ -288,3 +288,45 @@ def test_files_of_one_name_are_told_apart_and_rows_are_taken_as_they_come(desk: 
         assert done.returncode == 0, done.stderr
         assert "same: 4 database, 2 tool calls answered" in done.stderr
         assert "/shop.db" in done.stderr.partition("wrote as recorded: ")[2]
+
+
+LARGE = """
+import hashlib, sqlite3
+import reenact
+
+@reenact.tool
+def weight(item):
+    return len(item)
+
+@reenact.unit
+def order(item):
+    database = sqlite3.connect("shop.db")
+    database.execute("SELECT hex(zeroblob(2000000))").fetchone()  # more than is kept
+    database.execute("INSERT INTO orders VALUES (?, ?)", (item, weight(item)))
+    database.commit()
+
+if __name__ == "__main__":
+    with sqlite3.connect("shop.db") as database:
+        database.execute("CREATE TABLE orders (item, weight)")
+        rows = [(hashlib.sha256(b"%d" % n).hexdigest(), n) for n in range(4000)]
+        database.executemany("INSERT INTO orders VALUES (?, ?)", rows)
+    database.close()
+    with open("shop.db", "rb") as source, open("before.db", "wb") as target:
+        target.write(source.read())
+    order("cup")
+"""
+
+
+@pytest.mark.always
+def test_a_file_is_compared_where_its_statements_are_not_known(desk: Desk) -> None:
+    desk.write("large.py", LARGE)
+    live = desk.reenact("run", "-q", "--", "python", "large.py")
+    assert live.returncode == 0, live.stderr
+    (run,) = _orders(desk)
+    assert run["verdict"] == "partial"
+    (desk.folder / "before.db").replace(desk.folder / "shop.db")
+    changed = desk.folder / "large.py"
+    changed.write_text(changed.read_text().replace("(item, weight(item))", '("jar", weight(item))'))
+    done = desk.reenact("replay", run["id"], environ=desk.bare())
+    assert done.returncode == 1, done.stderr
+    assert "wrote shop.db" in done.stderr.partition("diverged: ")[2]

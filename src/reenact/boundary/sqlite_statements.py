@@ -219,9 +219,10 @@ def pass_by_all() -> None:
 def statements_of(unit: Inbound, path: str) -> list[Statement] | None:
     """Give what a unit asked a database, in order; None where that is not known whole.
 
-    A statement of nobody's, on a thread or a task of the program's own, may have been asked on the unit's behalf.
+    A statement of nobody's, on a thread or a task of the program's own, may have been asked on the unit's behalf. In a
+    replay nothing is noted.
     """
-    if _unseen.is_all or path in _unseen.paths or _unseen.strays.get(path, 0) > unit.order:
+    if door.is_strict() or _unseen.is_all or path in _unseen.paths or _unseen.strays.get(path, 0) > unit.order:
         return None
     statements = unit.statements
     if not isinstance(statements, Statements):
