@@ -58,7 +58,9 @@ def test_each_begins_with_the_database_as_it_found_it_or_is_answered_where_other
 ) -> None:
     assert [run["verdict"] for run in shop] == ["exact"] * 4
     asked = [desk.reenact("show", run["id"]).stdout.count("database ") for run in shop]
-    assert asked == [0, 0, 3, 3]  # those of which a copy of the database does not tell all
+    assert asked[:2] == [0, 0]
+    # Those of which a copy does not tell all. Both go over one connection: one may commit what the other has inserted.
+    assert {*asked[2:]} <= {2, 3}
     for run in shop[2:]:
         done = desk.reenact("replay", run["id"], environ=desk.bare())
         assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr

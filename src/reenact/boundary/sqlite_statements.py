@@ -51,7 +51,7 @@ _now: Final[Callable[[], int]] = time.time_ns  # the real one, before the clock 
 class Connected:
     """What is known of one connection to a database in a file."""
 
-    __slots__ = ("changes", "in_transaction", "is_new", "name", "path")
+    __slots__ = ("changes", "is_new", "name", "path")
 
     def __init__(self, path: str) -> None:
         self.path, self.name = path, _name(path)
@@ -59,8 +59,6 @@ class Connected:
         """Nothing was asked over it yet but what sets it up."""
         self.changes = 0
         """Rows that answered statements of a replay changed."""
-        self.in_transaction = False
-        """A transaction of the recorded unit's is under way, in a replay that answers."""
 
 
 def _name(path: str) -> str:
@@ -109,12 +107,12 @@ class Statement:
     """One statement that was asked, and what came back."""
 
     __slots__ = (
-        *("began_ns", "columns", "ended_ns", "error", "in_transaction", "is_whole", "lane", "last_row_id", "name"),
+        *("began_ns", "columns", "connected", "ended_ns", "error", "in_transaction", "is_whole", "lane", "last_row_id"),
         *("numbers", "operation", "owner", "parameters", "parent", "row_count", "rows", "text"),
     )
 
-    def __init__(self, owner: Statements, name: str, operation: str, text: str, parameters: object) -> None:
-        self.owner, self.name, self.operation, self.text = owner, name, operation, text
+    def __init__(self, owner: Statements, connected: Connected, operation: str, text: str, parameters: object) -> None:
+        self.owner, self.connected, self.operation, self.text = owner, connected, operation, text
         self.parameters = parameters
         self.lane: str = lanes.current().path
         self.parent: Place | None = place.current()
@@ -136,6 +134,7 @@ class Statement:
         self.in_transaction, self.error = in_transaction, {} if error is None else _error_json(error)
         self.ended_ns = _now()
         self.numbers = self.numbers[0], self.owner.next_order()
+        self.owner.leave(self.connected, in_transaction=in_transaction)
 
     def read(self, row: Any) -> None:
         """Note a row that was read; None behind the last one."""
@@ -146,7 +145,7 @@ class Statement:
 
     def query(self) -> Query:
         """Spell what was asked."""
-        return question(self.name, self.operation, self.text, self.parameters)
+        return question(self.connected.name, self.operation, self.text, self.parameters)
 
     def answer(self) -> Json:
         """Spell what came back."""
@@ -162,14 +161,23 @@ class Statement:
 class Statements:
     """What one unit of work asked, by database."""
 
-    __slots__ = ("_by_path", "_left", "is_cut", "next_order")
+    __slots__ = ("_by_path", "_left", "_open", "is_cut", "next_order")
 
     def __init__(self, next_order: Callable[[], int]) -> None:
         self.next_order = next_order
+        self._open: set[Connected] = set()
         self._by_path: dict[str, list[Statement]] = {}
         self._left = _MOST
         self.is_cut = False
         """It was more than may be kept, and is forgotten."""
+
+    def leave(self, connected: Connected, *, in_transaction: bool) -> None:
+        """Note whether a statement of the unit left a transaction open."""
+        (self._open.add if in_transaction else self._open.discard)(connected)
+
+    def is_open(self, connected: Connected) -> bool:
+        """Tell whether the unit left a transaction open, and ended none since, whatever others did."""
+        return connected in self._open
 
     def keeps(self, size: int) -> bool:
         """Take so many bytes; tell whether they may be kept."""
@@ -246,20 +254,31 @@ def is_looked_at(connected: Connected, text: str) -> bool:
     return False
 
 
+def _statements(unit: Inbound, next_order: Callable[[], int]) -> Statements:
+    """Give what a unit asked so far."""
+    if not isinstance(unit.statements, Statements):
+        unit.statements = Statements(next_order)
+    return unit.statements
+
+
+def is_open(connected: Connected) -> bool:
+    """Tell whether the unit under way left a transaction open over a connection."""
+    unit = inbound.current()
+    return unit is not None and isinstance(unit.statements, Statements) and unit.statements.is_open(connected)
+
+
 def begin(connected: Connected, operation: str, text: str, given: Given) -> Statement | None:
     """Note that a statement is about to be asked; None where nobody needs it. Never raises an `Exception`."""
     try:
         next_order, unit = getattr(door.doorman(), "next_order", None), inbound.current()
         if next_order is None or unit is None:
             return None
-        kept = unit.statements
-        if not isinstance(kept, Statements):
-            kept = unit.statements = Statements(next_order)
+        kept = _statements(unit, next_order)
         if kept.is_cut:
             return None
         if _LEADS_ELSEWHERE.match(text):
             pass_by(connected.path)
-        statement = Statement(kept, connected.name, operation, text, given.copy())
+        statement = Statement(kept, connected, operation, text, given.copy())
         kept.add(connected.path, statement)
     except Exception:  # our failure is never the agent's
         forgive("sqlite_statements.begin")
@@ -276,7 +295,9 @@ def answer(connected: Connected, operation: str, text: str, given: Given) -> dic
     about = databases.ask_stand_in(question(connected.name, operation, text, given.copy()))
     if about is None:  # inside a tool
         return None
-    connected.in_transaction = bool(as_object(about).get("transaction"))
+    if (unit := inbound.current()) is not None:
+        in_transaction = bool(as_object(about).get("transaction"))
+        _statements(unit, lambda: 0).leave(connected, in_transaction=in_transaction)
     result = as_object(next(iter(as_list(as_object(about).get("results"))), None))
     if "error" in result:
         raise _native_error(as_object(result["error"]))

@@ -321,7 +321,7 @@ class _Connection:
         connected = _connected(self)
         if connected is None:
             return run()
-        is_asked = self.in_transaction and sqlite_statements.is_looked_at(connected, word)
+        is_asked = sqlite_statements.is_open(connected) and sqlite_statements.is_looked_at(connected, word)
         if door.is_strict():
             if is_asked:
                 sqlite_statements.answer(connected, QUERY, word, Given())
@@ -334,7 +334,7 @@ class _Connection:
                 statement.end(in_transaction=self.in_transaction, error=error)
             raise
         if statement is not None:
-            statement.end(in_transaction=self.in_transaction)
+            statement.end(in_transaction=False)  # another unit may have begun one over the same connection
         return result
 
     def commit(self) -> Any:
@@ -360,8 +360,8 @@ class _Connection:
 
     @property
     def in_transaction(self) -> Any:
-        at = self._reenact
-        return cast("Any", super()).in_transaction or (at is not None and at.in_transaction)
+        native, at = cast("Any", super()).in_transaction, self._reenact
+        return native or (at is not None and door.is_strict() and sqlite_statements.is_open(at))
 
     @property
     def total_changes(self) -> Any:
