@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
+from urllib.parse import unquote
 
 from reenact.boundary import touches
 
@@ -128,7 +129,9 @@ def _bound(args: tuple[Any, ...]) -> Iterator[PathChange]:
 
 
 def _database(args: tuple[Any, ...]) -> Iterator[PathChange]:
-    path = os.fsdecode(args[0]).removeprefix("file:").partition("?")[0]
+    path = os.fsdecode(args[0])
+    if path.startswith("file:"):  # https://sqlite.org/uri.html
+        path = unquote(path.removeprefix("file:").partition("#")[0].partition("?")[0])
     if path:
         whole = os.path.realpath(path)
         yield PathChange(whole, reads=True)
@@ -154,5 +157,6 @@ _EVENTS: Final[dict[str, _Reader]] = {
     "os.symlink": _linked,
     "socket.bind": _bound,
     "sqlite3.connect": _database,
+    touches.ATTACHED: _database,
 }
 """What `shutil` does raises these as well."""

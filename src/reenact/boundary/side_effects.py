@@ -30,6 +30,7 @@ _PASSING_ON: Final = (
     "boundary/audit.py",
     "boundary/children.py",
     "boundary/lanes.py",
+    "boundary/sqlite_statements.py",
     "boundary/touches.py",
     "boundary/wrapping.py",
     "integrations/duckdb_connections.py",
@@ -104,13 +105,14 @@ def made_temporary(path: str) -> None:
 
 
 def side_effect(
-    event: str, args: tuple[Any, ...], mark: str, *, logs: bool = False, temporary: bool = False
+    event: str, args: tuple[Any, ...], mark: str, *, logs: bool = False, temporary: bool = False, reads: bool = False
 ) -> Touch | None:
     """Say what an event does to the world outside this program; None where that is nothing, or is spared.
 
     Python children that inherit the variable `mark` belong to the program; `logs` says that what `logging` writes is
-    not spared; nor is it spared where it moves or removes a log. `temporary` says so of what `tempfile` made. Must hear
-    of every event in `EVENTS`, since it learns of temporary files as they are made.
+    not spared; nor is it spared where it moves or removes a log. `temporary` says so of what `tempfile` made, `reads`
+    of a database that is only read. Must hear of every event in `EVENTS`, since it learns of temporary files as they
+    are made.
     """
     if event in _MADE:
         if args:
@@ -119,7 +121,7 @@ def side_effect(
     if event == "open" and touches.opens_to_read(args):
         return None
     touch = touches.described(event, args)
-    if touch is None or touch.kind == "read" or getattr(_replaced, "now", False):
+    if touch is None or (touch.kind == "read" and not reads) or getattr(_replaced, "now", False):
         return None
     if touch.kind == "native":
         return touch if event == touches.CHILD or _asks_itself() else None
@@ -129,7 +131,7 @@ def side_effect(
     if touch.kind == "socket":
         spared = touch.path and is_left_out(os.path.abspath(touch.path), event)  # noqa: PTH100 - as above
         return None if spared else touch
-    if touch.kind in WRITES:
+    if touch.kind in WRITES or touch.kind == "read":
         return _unless_spared(event, args, touch, logs=logs, temporary=temporary)
     return None if stays_within(event, args, mark) else touch
 

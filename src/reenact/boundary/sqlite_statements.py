@@ -4,28 +4,31 @@ Theory of operation. SQLite has no server: it changes a file of the program's. A
 that file stands as it was when the unit began. Two kinds of units cannot be replayed so: those whose database other
 units changed meanwhile, and those whose file was too large to be kept. Both are known at a unit's end only. So the
 statements of each unit, with the rows that it read, stay in memory until then. Where the copy will not do they become
-calls of its recording (`record.statement_calls`), and a replay answers them; else they are forgotten.
+calls of its recording (`record.statement_calls`), and a replay answers them; else they are forgotten. What a process
+asks outside of every unit, as a script does, is kept likewise, until the process ends.
 
-What a connection is set up with (`PRAGMA`, `CREATE … IF NOT EXISTS`, what a library asks while it connects) is done in
-the copy in either case: which unit finds a connection of a pool made already is chance.
+What a connection is set up with (a setting by `PRAGMA`, `CREATE … IF NOT EXISTS`, what a library asks while it
+connects) is done in the copy in either case: which unit finds a connection of a pool made already is chance.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, cast
 
-from reenact.boundary import databases, door, inbound, lanes, place, set_ups
+from reenact.boundary import databases, door, inbound, lanes, place, set_ups, touches
+from reenact.boundary.files import path_changes
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.inbound import Inbound
 from reenact.boundary.place import Place
 from reenact.boundary.touches import program_path
 from reenact.values import alarms, typed
 from reenact.values.call import SQLITE
-from reenact.values.json import Json
+from reenact.values.json import Json, compact
 from reenact.values.lenient import as_list, as_object
 from reenact.values.query import Query
 
@@ -33,11 +36,26 @@ SCRIPT: Final = "script"
 """The operation of a call that asks several statements at once."""
 COMMIT: Final = "COMMIT"
 ROLLBACK: Final = "ROLLBACK"
-_SETS_UP: Final = re.compile(
-    r"\s*(?:pragma\b|create\s+(?:unique\s+)?(?:table|index|view|trigger)\s+if\s+not\s+exists\b)", re.IGNORECASE
+_OF_CONTENT: Final = (
+    *("application_id", "auto_vacuum", "data_version", "encoding", "foreign_key_check", "foreign_key_list"),
+    *("freelist_count", "index_info", "index_list", "index_xinfo", "integrity_check", "page_count", "page_size"),
+    *("quick_check", "schema_version", "table_info", "table_list", "table_xinfo", "user_version"),
 )
-_LEADS_ELSEWHERE: Final = re.compile(r"\s*(?:attach|detach|vacuum\s+into)\b", re.IGNORECASE)
+"""Pragmas that tell of what the file holds, or change it (https://sqlite.org/pragma.html); the others are settings."""
+_SETS_UP: Final = re.compile(
+    rf"\s*(?:pragma\s+(?!(?:\S+\.)?[\"'`]?(?:{'|'.join(_OF_CONTENT)})\b)"
+    r"|create\s+(?:unique\s+)?(?:table|index|view|trigger)\s+if\s+not\s+exists\b)",
+    re.IGNORECASE,
+)
+_READS: Final = re.compile(r"\s*(?:select|pragma|explain|values)\b", re.IGNORECASE)
+_CHANGES: Final = re.compile(r"\s*(?:insert|update|delete|replace)\b", re.IGNORECASE)
+_LEADS_ELSEWHERE: Final = re.compile(r"\s*(?:attach|detach|vacuum)\b", re.IGNORECASE)
 """How a statement begins by which a connection comes to another file."""
+_OTHER_FILE: Final = re.compile(
+    r"\b(?:attach(?:\s+database)?|vacuum(?:\s+\w+)?\s+into)\s+(?:'((?:[^']|'')*)'|\"((?:[^\"]|\"\")*)\"|([?:@$]\w*))",
+    re.IGNORECASE,
+)
+"""Where a statement names that file (https://sqlite.org/lang_attach.html): by a text, or by a parameter."""
 _MOST: Final = 2 << 20
 """Bytes, about, that are kept of one unit."""
 _OF_VALUE: Final = 32
@@ -134,7 +152,7 @@ class Statement:
         self.in_transaction, self.error = in_transaction, {} if error is None else _error_json(error)
         self.ended_ns = _now()
         self.numbers = self.numbers[0], self.owner.next_order()
-        self.owner.leave(self.connected, in_transaction=in_transaction)
+        self.owner.leave(self.connected, self.lane, self.text, in_transaction=in_transaction)
 
     def read(self, row: Any) -> None:
         """Note a row that was read; None behind the last one."""
@@ -142,6 +160,10 @@ class Statement:
             self.is_whole = True
         elif self.owner.keeps(_size(row)):
             self.rows.append(row)
+
+    def spelled(self) -> str:
+        """Spell what was asked as one text, in which draws of libraries are looked for."""
+        return f"{self.text}\n{compact(typed.encode(self.parameters))}" if self.parameters else self.text
 
     def query(self) -> Query:
         """Spell what was asked."""
@@ -165,27 +187,40 @@ class Statements:
 
     def __init__(self, next_order: Callable[[], int]) -> None:
         self.next_order = next_order
-        self._open: set[Connected] = set()
+        self._open: set[tuple[Connected, str]] = set()
+        """The lanes that left a transaction open, each with the connection."""
         self._by_path: dict[str, list[Statement]] = {}
         self._left = _MOST
         self.is_cut = False
         """It was more than may be kept, and is forgotten."""
 
-    def leave(self, connected: Connected, *, in_transaction: bool) -> None:
-        """Note whether a statement of the unit left a transaction open."""
-        (self._open.add if in_transaction else self._open.discard)(connected)
+    def leave(self, connected: Connected, lane: str, text: str, *, in_transaction: bool) -> None:
+        """Note whether a statement on a lane left a transaction open: one that only reads tells what others did."""
+        if _READS.match(text):
+            return
+        if in_transaction:
+            self._open.add((connected, lane))
+        elif not _CHANGES.match(text):  # else another one ended what it is part of
+            self._open -= {each for each in self._open if each[0] is connected and _is_below(each[1], lane)}
 
-    def is_open(self, connected: Connected) -> bool:
-        """Tell whether the unit left a transaction open, and ended none since, whatever others did."""
-        return connected in self._open
+    def is_open(self, connected: Connected, lane: str) -> bool:
+        """Tell whether a lane, or one that it spawned, left a transaction open, and ended none since.
+
+        What others did over the same connection meanwhile does not count: it may be otherwise in a replay.
+        """
+        return any(each[0] is connected and _is_below(each[1], lane) for each in self._open)
 
     def keeps(self, size: int) -> bool:
         """Take so many bytes; tell whether they may be kept."""
         self._left -= size
-        if self._left < 0 and not self.is_cut:
-            self.is_cut = True
-            self._by_path.clear()
+        if self._left < 0:
+            self.cut()
         return not self.is_cut
+
+    def cut(self) -> None:
+        """Forget all that was asked, and what will be."""
+        self.is_cut = True
+        self._by_path.clear()
 
     def add(self, path: str, statement: Statement) -> None:
         """Keep a statement."""
@@ -195,6 +230,10 @@ class Statements:
     def of(self, path: str) -> list[Statement]:
         """List what a database was asked."""
         return self._by_path.get(path, [])
+
+
+def _is_below(lane: str, above: str) -> bool:
+    return lane == above or lane.startswith(f"{above}/")
 
 
 class _Unseen:
@@ -211,7 +250,24 @@ class _Unseen:
         """The number of the last statement of a database's that belongs to no unit under way."""
 
 
+class _Outside:
+    """What a process asks outside of every unit."""
+
+    __slots__ = ("process", "statements")
+
+    def __init__(self) -> None:
+        self.process = 0
+        self.statements: Statements | None = None
+
+    def of(self, next_order: Callable[[], int]) -> Statements:
+        """Give what this process asked since it was recorded by this recorder: a copy of it has asked nothing yet."""
+        if self.statements is None or self.process != os.getpid() or self.statements.next_order != next_order:
+            self.process, self.statements = os.getpid(), Statements(next_order)
+        return self.statements
+
+
 _unseen: Final = _Unseen()
+_outside: Final = _Outside()
 
 
 def pass_by(path: str) -> None:
@@ -235,43 +291,96 @@ def statements_of(unit: Inbound, path: str) -> list[Statement] | None:
     statements = unit.statements
     if not isinstance(statements, Statements):
         return []
+    return _whole(statements, path)
+
+
+def statements_of_process(root: int, path: str) -> list[Statement] | None:
+    """Give what this process asked a database outside of every unit, in order; None where that is not known whole.
+
+    `root` is the root span of the process's run: what was asked inside a run of the program's own is no part of it.
+    """
+    statements = _outside.statements
+    if door.is_strict() or _unseen.is_all or path in _unseen.paths:
+        return None
+    if statements is None or _outside.process != os.getpid():
+        return []
+    known = _whole(statements, path)
+    if known is None or any(each.parent is not None and each.parent.root != root for each in known):
+        return None
+    return known
+
+
+def _whole(statements: Statements, path: str) -> list[Statement] | None:
     known = statements.of(path)
     return None if statements.is_cut or not all(each.numbers[1] for each in known) else known
 
 
+def tell_of_other_files(operation: str, text: str, parameters: Any) -> None:
+    """Tell of the files that a statement opens beside the connection's own. Never raises an `Exception`."""
+    if not (_LEADS_ELSEWHERE.match(text) or (operation == SCRIPT and _OTHER_FILE.search(text))):
+        return
+    try:
+        for match in _OTHER_FILE.finditer(text):
+            name = (match[1] or "").replace("''", "'") or (match[2] or "").replace('""', '"')
+            name = name or _parameter(match[3] or "", parameters)
+            if name and ":memory:" not in name and "mode=memory" not in name:
+                sys.audit(touches.ATTACHED, name)
+                for change in path_changes(touches.ATTACHED, (name,)):
+                    pass_by(change.path)
+    except Exception:  # our failure is never the agent's
+        forgive("sqlite_statements.tell_of_other_files")
+
+
+def _parameter(mark: str, parameters: Any) -> str:
+    """Give the parameter that a mark stands for (https://sqlite.org/lang_expr.html#varparam), if it is a text."""
+    if isinstance(parameters, Mapping):
+        value = cast("Mapping[str, Any]", parameters).get(mark[1:])
+    else:
+        values: list[Any] = [*parameters] if parameters is not None else []
+        number = int(mark[1:]) if mark[1:].isdigit() else 1
+        value = values[number - 1] if number <= len(values) else None
+    return value if isinstance(value, str) else ""
+
+
 def is_looked_at(connected: Connected, text: str) -> bool:
-    """Tell whether a statement is one of a unit under way. Never raises an `Exception`."""
+    """Tell whether a statement is one of a unit under way, or of none at all. Never raises an `Exception`."""
     try:
         unit = inbound.current()
         if unit is not None and not unit.ended:
             return not _is_apart(connected, text)
+        if door.is_strict():
+            return unit is None and not lanes.current().reel.again and not _is_apart(connected, text)
         next_order = getattr(door.doorman(), "next_order", None)
         if next_order is not None and not _is_apart(connected, text):
             _unseen.strays[connected.path] = next_order()
+            return unit is None and not _outside.of(next_order).is_cut
     except Exception:  # our failure is never the agent's
         forgive("sqlite_statements.is_looked_at")
         pass_by(connected.path)
     return False
 
 
-def _statements(unit: Inbound, next_order: Callable[[], int]) -> Statements:
-    """Give what a unit asked so far."""
+def _statements(unit: Inbound | None, next_order: Callable[[], int]) -> Statements:
+    """Give what a unit asked so far, or the process outside of every unit."""
+    if unit is None:
+        return _outside.of(next_order)
     if not isinstance(unit.statements, Statements):
         unit.statements = Statements(next_order)
     return unit.statements
 
 
 def is_open(connected: Connected) -> bool:
-    """Tell whether the unit under way left a transaction open over a connection."""
+    """Tell whether the unit under way, or the process outside of every unit, left a transaction open."""
     unit = inbound.current()
-    return unit is not None and isinstance(unit.statements, Statements) and unit.statements.is_open(connected)
+    statements = _outside.statements if unit is None else unit.statements
+    return isinstance(statements, Statements) and statements.is_open(connected, lanes.current().path)
 
 
 def begin(connected: Connected, operation: str, text: str, given: Given) -> Statement | None:
     """Note that a statement is about to be asked; None where nobody needs it. Never raises an `Exception`."""
     try:
         next_order, unit = getattr(door.doorman(), "next_order", None), inbound.current()
-        if next_order is None or unit is None:
+        if next_order is None:
             return None
         kept = _statements(unit, next_order)
         if kept.is_cut:
@@ -287,6 +396,17 @@ def begin(connected: Connected, operation: str, text: str, given: Given) -> Stat
     return statement
 
 
+def give_up() -> None:
+    """Note that too much is asked to be kept. Never raises an `Exception`."""
+    try:
+        next_order = getattr(door.doorman(), "next_order", None)
+        if next_order is not None:
+            _statements(inbound.current(), next_order).cut()
+    except Exception:  # our failure is never the agent's
+        forgive("sqlite_statements.give_up")
+        pass_by_all()
+
+
 def answer(connected: Connected, operation: str, text: str, given: Given) -> dict[str, Json] | None:
     """Give what came back when it was recorded; None where the copy is asked. Raises what was raised, or a `Miss`."""
     answers = getattr(getattr(door.doorman(), "stubs", None), "answers_database", None)
@@ -295,13 +415,19 @@ def answer(connected: Connected, operation: str, text: str, given: Given) -> dic
     about = databases.ask_stand_in(question(connected.name, operation, text, given.copy()))
     if about is None:  # inside a tool
         return None
-    if (unit := inbound.current()) is not None:
-        in_transaction = bool(as_object(about).get("transaction"))
-        _statements(unit, lambda: 0).leave(connected, in_transaction=in_transaction)
+    in_transaction = bool(as_object(about).get("transaction"))
+    _statements(inbound.current(), _no_order).leave(
+        connected, lanes.current().path, text, in_transaction=in_transaction
+    )
     result = as_object(next(iter(as_list(as_object(about).get("results"))), None))
     if "error" in result:
         raise _native_error(as_object(result["error"]))
     return result
+
+
+def _no_order() -> int:
+    """Count nothing: a replay keeps no statement."""
+    return 0
 
 
 def rows_of(result: Mapping[str, Json]) -> list[tuple[Any, ...]]:

@@ -87,6 +87,9 @@ ABSENT: Final = "reenact.absent"
 """The audit event of the agent's having found that a file is not there; its argument is the path."""
 NODE: Final = "reenact.node"
 """The audit event of a named pipe or a device that is made: its path, and the open folder that this begins in."""
+ATTACHED: Final = "reenact.attached"
+"""The audit event of a database that a connection to SQLite opens beside its own: its name."""
+DATABASES: Final = frozenset({"sqlite3.connect", ATTACHED})
 SOCKET: Final = "socket.__new__"
 """The audit event of Python's own of a socket that is made."""
 _SET_OWNER: Final = 8
@@ -555,7 +558,7 @@ _declare(
     },
 )
 _declare("read", {"os.listdir": _listed, "os.scandir": _listed})
-_declare("database", {"sqlite3.connect": _database})
+_declare("database", dict.fromkeys(DATABASES, _database))
 
 EVENTS: Final = frozenset(_EVENTS)
 """The names of the audit events that are looked at; a hook may turn away all others before anything else."""

@@ -74,6 +74,8 @@ class _Cursor:
 
     def _ask(self, operation: str, text: Any, parameters: tuple[Any, ...], run: Callable[..., Any]) -> Any:
         self._leave()
+        if isinstance(text, str) and door.is_kept():
+            sqlite_statements.tell_of_other_files(operation, text, parameters[0] if parameters else None)
         connection: Any = cast("Any", self).connection
         connected = _connected(connection)
         if connected is None or not isinstance(text, str):
@@ -83,7 +85,7 @@ class _Cursor:
         if operation == MANY and parameters:
             rows = _Rows(parameters[0])
             if rows.further is not None:
-                sqlite_statements.pass_by(connected.path)
+                sqlite_statements.give_up()
                 return run(text, rows.further)
             parameters = (rows.first,)
         given = Given(

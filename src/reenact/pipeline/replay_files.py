@@ -93,7 +93,7 @@ def begin(recording: RunSource, cwd: Path, reads: Reads | None = None) -> Begin:
         path = moved(file.path, writes, cwd)
         if not _is_path(path):
             continue
-        entry = _entry(path, None if absences.holds(file) else file.before)
+        entry = _entry(path, None if absences.holds(file) else file.before) or _answered_entry(path, file)
         if entry is not None:
             entries.append(entry)
         elif file.before is not None and file.before.get("read") is True and _differs(path, file.before):
@@ -287,6 +287,12 @@ def _entry(path: str, before: State | None) -> dict[str, Json] | None:
         return None
     mode = (as_count(before.get("mode")) or 0o644) & 0o777
     return {"path": path, "kind": "file", "content": base64.b64encode(content).decode(), "mode": mode, **time}
+
+
+def _answered_entry(path: str, file: WrittenFile) -> dict[str, Json] | None:
+    """Give an empty database for one that is answered and is no more there: a program may look whether it is."""
+    is_gone = file.answered and not file.part_of and not os.path.lexists(path)
+    return {"path": path, "kind": "file", "content": "", "mode": 0o644} if is_gone else None
 
 
 def _size(path: str) -> int:

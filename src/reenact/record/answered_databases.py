@@ -23,10 +23,12 @@ def is_no_copy(entry: dict[str, Json]) -> bool:
     return entry.get("mixed") is True or as_object(entry.get("before")).get("read") is True
 
 
-def statements_of(unit: Inbound, path: str) -> list[Statement] | None:
-    """Give what a unit asked a database, in order; None where that is not known whole."""
+def statements_of(owner: Inbound | int, path: str) -> list[Statement] | None:
+    """Give what a unit asked a database, or the process whose run has this root; None where it is not known whole."""
     known = sys.modules.get("reenact.boundary.sqlite_statements")
-    return None if known is None else known.statements_of(unit, path)
+    if known is None:
+        return None
+    return known.statements_of_process(owner, path) if isinstance(owner, int) else known.statements_of(owner, path)
 
 
 def mark_answered(entries: Iterable[dict[str, Json]]) -> None:

@@ -80,7 +80,7 @@ class _File:
     """One path of one run."""
 
     __slots__ = (
-        *("at", "before", "content", "first", "handler", "is_cache", "is_log", "is_others", "overlap"),
+        *("at", "before", "content", "first", "handler", "is_cache", "is_log", "is_others", "is_read", "overlap"),
         *("part_of", "path", "reads", "touch", "touched_ns"),
     )
 
@@ -91,6 +91,8 @@ class _File:
         """What it held before, where that may be kept."""
         self.reads = False
         """What it held before was read, or may have been."""
+        self.is_read = False
+        """It was opened to read as a plain file, too."""
         self.overlap: Overlap | None = None
         """What other units that were under way at the same time did to it, where it is a database that a unit uses."""
         self.is_others: bool | None = None
@@ -212,7 +214,10 @@ class Writes:
         part, is_unit = self._part(owner), isinstance(owner, Inbound)
         if self._tools is not None:
             self._tools.is_read(path)
-        if path in part.reads or path in part.files or len(part.reads) >= _MOST_OF_READS:
+        if (file := part.files.get(path)) is not None:
+            file.is_read = True
+            return
+        if path in part.reads or len(part.reads) >= _MOST_OF_READS:
             return
         if path in self._touched and not is_unit:  # it is as the process left it
             return
@@ -300,6 +305,7 @@ class Writes:
                 part.more += 1
                 return
             file = _File(change.path, at, change.part_of)
+            file.is_read = getattr(part.reads.get(change.path), "before", None) is not None
             _look(file, part, change, read=change.reads or change.path in self._reads or self._reads_are_unknown)
             file.is_cache = is_cache
             part.files.setdefault(change.path, file)
@@ -348,11 +354,12 @@ class Writes:
         write_statements: Callable[[list[Statement]], None] | None = None,
         *,
         alone: bool,
+        root: int = 0,
     ) -> str:
         """Tell what was written by the owners of one run, as JSON. `alone` is said of a whole process.
 
-        `write_statements` writes down what a database was asked that no copy can stand for. What is told of a run that
-        is no process is forgotten. Never raises an `Exception`.
+        `write_statements` writes down what a database was asked that no copy can stand for, `root` is the root span of
+        the run. What is told of a run that is no process is forgotten. Never raises an `Exception`.
         """
         parts = [(owner, part) for owner in owners if (part := self._part_of(owner)) is not None]
         new_paths, rewritten = (self._unnoted(), self._rewritten()) if alone else ([], [])
@@ -360,7 +367,7 @@ class Writes:
         temporary = [*self._names()][-_MOST_NAMES:]
         if not (parts or new_paths or rewritten or at_start or (alone and temporary)):
             return NOTHING_WRITTEN
-        files, caches = self._files_of(parts, write_statements, alone=alone)
+        files, caches = self._files_of(parts, write_statements, alone=alone, root=root)
         began = min((part.began_ns for _, part in parts), default=self._began)
         report: dict[str, Json] = {"span": [began - _SLACK_NS, _now() + _SLACK_NS], "pid": os.getpid(), "files": files}
         report |= {"offset": time.localtime().tm_gmtoff, "of_tools": [*map(self._safe, self._tool_reads)]}
@@ -391,6 +398,7 @@ class Writes:
         write_statements: Callable[[list[Statement]], None] | None,
         *,
         alone: bool,
+        root: int,
     ) -> tuple[list[Json], list[Json]]:
         """Tell of each file of these parts, those in caches apart."""
         size_total = [0]
@@ -406,13 +414,10 @@ class Writes:
                 except Exception:  # its path is told all the same
                     alarms.pass_on()
                     files.append({"path": self._safe(file.path), "before": file.before, "after": {"kind": "other"}})
-            if (
-                isinstance(owner, Inbound)
-                and write_statements is not None
-                and not self._databases.keys().isdisjoint(part.files)
-            ):
+            asker = owner if isinstance(owner, Inbound) else root if owner is None else 0
+            if asker and write_statements is not None and not self._databases.keys().isdisjoint(part.files):
                 try:
-                    self._answer_databases(owner, part, files, write_statements)
+                    self._answer_databases(asker, part, files, write_statements)
                 except Exception:  # its files are told all the same
                     forgive("Writes.answer_databases")
             part.last_touch = self._count
@@ -421,18 +426,24 @@ class Writes:
         return files, caches
 
     def _answer_databases(
-        self, unit: Inbound, part: _Part, entries: list[Json], write_statements: Callable[[list[Statement]], None]
+        self,
+        asker: Inbound | int,
+        part: _Part,
+        entries: list[Json],
+        write_statements: Callable[[list[Statement]], None],
     ) -> None:
-        """Have the databases answered in a replay that no copy can stand for: what a unit asked them becomes calls."""
+        """Have the databases answered in a replay that no copy can stand for: what was asked of them becomes calls."""
         from reenact.record.answered_databases import is_no_copy, mark_answered, statements_of
 
         for path in self._databases.keys() & part.files.keys():
             name = self._safe(path)
             notes = [each for each in entries if isinstance(each, dict)]
             own = [each for each in notes if name in (each["path"], each.get("part_of"))]
-            if part.files[path].is_others or not any(map(is_no_copy, own)):
+            file = part.files[path]
+            is_others = self._is_others(file, part) if file.is_others is None else file.is_others
+            if is_others or file.is_read or not any(map(is_no_copy, own)):
                 continue
-            statements = statements_of(unit, path)
+            statements = statements_of(asker, path)
             if statements is not None:
                 write_statements(statements)
                 mark_answered(own)

@@ -409,7 +409,8 @@ class Recorder:
     def _write_statements(self, run: Run, statements: Iterable[Statement]) -> None:
         from reenact.record.statement_calls import write_statements  # few units need any
 
-        write_statements(self._spans, self.dialect, run.place, run.identity, statements)
+        since_ns = getattr(run.span, "start_time", None) or 0
+        write_statements(self._spans, self.dialect, run.place, run.identity, statements, since_ns)
 
     def _above(self, parent: Place) -> Place:
         """Give where the span of a call hangs: below its parent, or in a section of a framework's there."""

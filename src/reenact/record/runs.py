@@ -511,16 +511,18 @@ class Runs:
         if listed := self.undeclared.listed(run.unit):
             facts[UNDECLARED] = compact([*listed])
         owners: list[Owner] = [*([None] if alone else []), run.place.root if run.unit is None else run.unit]
+        asked: list[str] = []
         if self.writes is not None:
-            write = partial(self.write_statements, run) if self.write_statements is not None else None
-            facts[WRITTEN] = self.writes.report(owners, write, alone=alone)
+            write = partial(self._write_statements, run, asked) if self.write_statements is not None else None
+            root = 0 if self.within else run.place.root
+            facts[WRITTEN] = self.writes.report(owners, write, alone=alone, root=root)
         if self.outputs is not None:
             facts[OUTPUT] = self.outputs.report(owners)
         if alone and self.stdin is not None and self.stdin.pending:
             facts[STDIN] = self.stdin.report()
         unspelled = [line for each in (self.writes, self.outputs) if each is not None for line in each.unspelled()]
         if flows.are_held():
-            outputs = (facts.get(OUTPUT), facts.get(WRITTEN), *answer.values(), *unspelled)
+            outputs = (facts.get(OUTPUT), facts.get(WRITTEN), *answer.values(), *unspelled, *asked)
             facts |= draws.given_out("\n".join(each for each in outputs if isinstance(each, str)), run.reel)
         facts |= draws.rest(run.reel, run.place.root)
         facts |= draws.paused(run.reel, getattr(run.span, "start_time", None) or 0, run.place.root)
@@ -529,6 +531,12 @@ class Runs:
         if run.unit is None:
             self._last = run
         return facts
+
+    def _write_statements(self, run: Run, asked: list[str], statements: Iterable[Statement]) -> None:
+        """Write down what a run asked of databases in the process, and add it to what was given out."""
+        if self.write_statements is not None:
+            self.write_statements(run, statements)
+            asked += [each.spelled() for each in statements]
 
     def owner(self) -> Owner:
         """Say whose code runs now: that of a unit that came in, of a run, or of the process."""

@@ -20,15 +20,24 @@ from reenact.values.query import facts
 
 
 def write_statements(
-    spans: CallSpans, dialect: Writing, root: Place, identity: Mapping[str, Any], statements: Iterable[Statement]
+    spans: CallSpans,
+    dialect: Writing,
+    root: Place,
+    identity: Mapping[str, Any],
+    statements: Iterable[Statement],
+    since_ns: int,
 ) -> None:
-    """Write statements down below the root of a run that is about to end."""
+    """Write statements down below the root of a run that is about to end, which began at `since_ns`.
+
+    The run of a process begins with its first call, which may be after a statement: none is older than its run.
+    """
     for each in statements:
         call, answer = each.query().call(), each.answer()
         shared, attributes = dialect.split_call(call)
         attributes |= {**identity, "reenact.lane": each.lane, "reenact.order.start": each.numbers[0]}
         above = each.parent if each.parent is not None and each.parent.trace_id == root.trace_id else root
-        span = spans.start(call.name, above, SpanKind.CLIENT, attributes, shared, began_ns=each.began_ns)
+        span = spans.start(call.name, above, SpanKind.CLIENT, attributes, shared, began_ns=max(each.began_ns, since_ns))
         code, message = (StatusCode.ERROR, str(each.error["class"])) if each.error else (StatusCode.OK, "")
         outcome = dialect.encode_outcome(call, Returned(payload=Value(json=answer)))
-        span.end({**outcome, **facts(answer)}, code, message, lambda: each.numbers[1], ended_ns=each.ended_ns)  # noqa: B023 - called at once
+        ended_ns = max(each.ended_ns, since_ns)
+        span.end({**outcome, **facts(answer)}, code, message, lambda: each.numbers[1], ended_ns=ended_ns)  # noqa: B023 - called at once

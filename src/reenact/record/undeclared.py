@@ -135,7 +135,7 @@ def _note_of_tool(event: str, args: tuple[Any, ...], span: int, writes: Writes |
         return
     for change in path_changes(event, args):
         if side_effects.is_temporary(change.path) or not side_effects.is_left_out(change.path, event):
-            writes.tools.changes(span, change, is_database=event == "sqlite3.connect")
+            writes.tools.changes(span, change, is_database=event in touches.DATABASES)
 
 
 def _tell(event: str, args: tuple[Any, ...], listener: Undeclared | None, writes: Writes | None) -> None:
@@ -151,10 +151,10 @@ def _tell(event: str, args: tuple[Any, ...], listener: Undeclared | None, writes
         if writes is not None:
             _note_reads(writes, event, args)
         return
-    touch = side_effects.side_effect(event, args, "REENACT_RECORD", logs=writes is not None)
+    touch = side_effects.side_effect(event, args, "REENACT_RECORD", logs=writes is not None, reads=writes is not None)
     if touch is None or (touch.kind == "socket" and not touch.path):
         return
-    if touch.kind in side_effects.WRITES or touch.kind in {"cache", "socket"}:
+    if touch.kind in side_effects.WRITES or touch.kind in {"cache", "socket"} or event in touches.DATABASES:
         if writes is not None and not telemetry.is_sending():
             _note_writes(writes, event, args, touch)
     elif listener is not None and not (touch.kind == "network" and telemetry.is_sending()):
@@ -184,7 +184,7 @@ def _note_writes(writes: Writes, event: str, args: tuple[Any, ...], touch: Touch
     line, changes = "", [*path_changes(event, args)]
     if event == "os.link":  # by the new name the file can be changed
         changes.append(PathChange(os.path.abspath(touch.path)))  # noqa: PTH100 - in an audit hook
-    if event == "sqlite3.connect" and changes and not side_effects.is_left_out(changes[0].path, event):
+    if event in touches.DATABASES and changes and not side_effects.is_left_out(changes[0].path, event):
         writes.connects(changes, where())
     for change in changes:
         is_left_out = side_effects.is_left_out(change.path, event)
