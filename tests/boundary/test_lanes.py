@@ -6,6 +6,7 @@ import platform
 import random
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -594,3 +595,41 @@ def test_what_asyncio_does_on_threads_for_a_look_up_is_no_work_of_the_program() 
 
     assert asyncio.run(look_up()) is False
     assert program_threads.begun() == before
+
+
+def test_a_job_that_runs_its_function_in_a_context_of_before_has_its_own_lane() -> None:
+    """As `map` of LangChain's executor does, whose threads run copies of the context in which it was called."""
+    names: dict[int, str] = {}
+
+    def read(number: int) -> None:
+        names[number] = lanes.current().path
+        with lanes.on(here):
+            assert lanes.current() is here
+        with lanes.aside():
+            assert lanes.current().path == f"{names[number]}/~"
+
+    here, contexts = lanes.current(), [contextvars.copy_context() for _ in range(3)]
+
+    def in_context(number: int) -> None:
+        contexts.pop().run(read, number)
+        names[-number] = lanes.current().path
+
+    with ThreadPoolExecutor(2) as pool:
+        deque(pool.map(in_context, range(1, 4)), maxlen=0)
+    job = "main/test_a_job_that_runs_its_function_in_a_context_of_before_has_its_own_lane.<locals>.in_context"
+    assert names == {sign * number: f"{job}#{number - 1}" for number in (1, 2, 3) for sign in (1, -1)}
+    assert lanes.current() is here
+
+
+def test_a_task_that_a_job_starts_is_told_by_its_context() -> None:
+    names: list[str] = []
+    context = contextvars.copy_context()
+
+    async def read() -> None:
+        await asyncio.sleep(0)
+        names.append(lanes.current().path)
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(lambda: context.run(lambda: asyncio.run(read()))).result()
+    (name,) = names
+    assert name.startswith("main/test_a_task_that_a_job_starts_is_told_by_its_context.<locals>.<lambda>#0/")

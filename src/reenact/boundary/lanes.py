@@ -15,7 +15,6 @@ import concurrent.futures
 import concurrent.futures.thread
 import contextvars
 import hashlib
-import inspect
 import itertools
 import queue
 import threading
@@ -24,16 +23,16 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial, wraps
-from types import BuiltinMethodType, FunctionType
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar
 
-from reenact.boundary import place, program_threads, task_births
+from reenact.boundary import callables, place, program_threads, task_births
 from reenact.boundary.forgiving import forgive
-from reenact.boundary.own_code import is_of_package, is_own_code, own_line
+from reenact.boundary.own_code import is_of_package, own_line
 from reenact.boundary.patching import Patches
 from reenact.values import locks
 
 T = TypeVar("T")
+_running_loop: Callable[[], object] = vars(asyncio.events)["_get_running_loop"]
 
 _LONGEST_PATH = 1000
 """Longer spawn paths, as of a task that starts its own successor for ever, go on from their digest."""
@@ -197,7 +196,18 @@ class Lane:
 
 _main = Lane("main")
 _LANE: contextvars.ContextVar[Lane | None] = contextvars.ContextVar("reenact_lane", default=None)
-_local = threading.local()
+
+
+class _OfThread(threading.local):
+    """What is known of one thread."""
+
+    ended: Lane | None = None
+    """The job that came to its end last, until its future is resolved."""
+    job: Lane | None = None
+    """The job of a pool that runs, where nobody set a lane since by hand."""
+
+
+_local = _OfThread()
 _ends = itertools.count(1)
 _END = "_reenact_end"
 """Under which name a future keeps its place in the order of ends."""
@@ -235,8 +245,15 @@ _further: list[contextvars.ContextVar[Any]] = []
 
 
 def current() -> Lane:
-    """Give the lane of the code now running."""
-    return _LANE.get() or _main
+    """Give the lane of the code now running.
+
+    A job may run its function in a copy of the context in which it was handed over (`executor.map` of LangChain's):
+    that has the lane of whoever did so, while the job's own lane is below it.
+    """
+    lane, job = _LANE.get() or _main, _local.job
+    if job is None or job.reel is not lane.reel or not job.path.startswith(f"{lane.path}/"):
+        return lane
+    return job if _running_loop() is None else lane  # a loop's tasks are told apart by their contexts alone
 
 
 def restart(path: str = "main") -> None:
@@ -257,18 +274,20 @@ def main() -> Lane:
 class on:  # noqa: N801 - reads as a function does; a generator would cost a call three times as much
     """Run on `lane`: a context manager for integrations that are given a unit of work by hand."""
 
-    __slots__ = ("_before", "_lane")
+    __slots__ = ("_before", "_job", "_lane")
 
     def __init__(self, lane: Lane) -> None:
         self._lane = lane
 
     def __enter__(self) -> None:
-        self._before = _LANE.get()
+        self._before, self._job = _LANE.get(), _local.job
+        _local.job = None
         _LANE.set(self._lane)
 
     def __exit__(self, *_: object) -> None:
         if _LANE.get() is self._lane:  # else it is closed in another context
             _LANE.set(self._before)
+            _local.job = self._job
 
 
 class aside:  # noqa: N801 - as above
@@ -277,8 +296,8 @@ class aside:  # noqa: N801 - as above
     __slots__ = ("_before", "_lane")
 
     def __enter__(self) -> None:
-        self._before = before = _LANE.get()
-        lane = before or _main
+        self._before = _LANE.get()
+        lane = current()
         self._lane = beside = lane.aside or lane.beside()
         _LANE.set(beside)
 
@@ -322,56 +341,28 @@ def _spawn_threaded(label: str) -> Lane:
     return lane
 
 
-def label(work: Any) -> str:
-    """Name a piece of work by its function, never by an address or a running number."""
-    while isinstance(work, partial):
-        job = cast("partial[Any]", work)
-        wrapped = _in_context(job)
-        work = wrapped.args[_innermost(wrapped.func, *wrapped.args) - 1] if wrapped is not None else job.func
-    name: object = None
-    with suppress(Exception):  # a proxy's own attribute access
-        name = getattr(work, "__qualname__", None) or getattr(work, "__name__", None)
-    return str(name or type(work).__qualname__).replace("/", "_").replace("#", "_")
-
-
-def _runs_in_context(function: object) -> bool:
-    """Tell whether `function` is `run` of a context, which hides our variables from what it runs."""
-    return type(function) is BuiltinMethodType and isinstance(function.__self__, contextvars.Context)
-
-
-def _innermost(*words: object) -> int:
-    """Say which word is the function that the last of several contexts runs, `(a.run, b.run, function)`; 0 for none."""
-    return max((at for at, each in enumerate(words[:-1], 1) if _runs_in_context(each)), default=0)
-
-
-def _in_context(work: object) -> partial[Any] | None:
-    """Give `work` where it is `partial(Context.run, function, …)`, as asyncio makes it."""
-    if not isinstance(work, partial):
-        return None
-    bound_call = cast("partial[Any]", work)
-    return bound_call if bound_call.args and _runs_in_context(bound_call.func) else None
-
-
 def carried(lane: Lane, work: Callable[..., Any], *, job: bool = False) -> Callable[..., Any]:
     """Make `work` run on `lane`, below the call that spawned it. Only our own variables are carried."""
     here, further = place.current(), [(variable, variable.get()) for variable in _further]
-    wrapped = _in_context(work)
+    wrapped = callables.in_context(work)
     if wrapped is not None:
         # asyncio.to_thread and friends bring a context of their own, which would hide ours
-        at = _innermost(wrapped.func, *wrapped.args)
+        at = callables.innermost(wrapped.func, *wrapped.args)
         inner = carried(lane, wrapped.args[at - 1], job=job)
         return partial(wrapped.func, *wrapped.args[: at - 1], inner, *wrapped.args[at:], **wrapped.keywords)
     lane.call = here.span_id if here is not None else 0
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        before, stood = _LANE.get(), place.move(here)
+        before, stood, outer = _LANE.get(), place.move(here), _local.job
         others = [(variable, variable.get()) for variable, _ in further]
         _LANE.set(lane)
+        _local.job = lane if job else None
         _set(further)
         try:
             return work(*args, **kwargs)
         finally:
             _LANE.set(before)
+            _local.job = outer
             place.move(stood)
             _set(others)
             if job and (lane.used or lane.is_work):
@@ -412,7 +403,7 @@ def _spawning(original: Callable[..., Any], name: str) -> Callable[..., Any]:
         lane, before = None, _LANE.get()
         try:
             if not kwargs.get("system_task"):  # trio's own
-                lane = current().spawn(label(args[0] if args else kwargs["coro"]))
+                lane = current().spawn(callables.label(args[0] if args else kwargs["coro"]))
                 _enter(lane, kwargs.get("context"))
         except Exception:
             forgive(name)
@@ -451,24 +442,9 @@ def ending_task(original: Callable[..., None]) -> Callable[..., None]:
     return task_exited
 
 
-_PLAIN = (str, bytes, int, float, tuple, type(None))
 _POOL_THREAD = vars(concurrent.futures.thread)["_worker"].__code__
 _OF_POOLS = (_POOL_THREAD, getattr(getattr(asyncio.BaseEventLoop, "_do_shutdown", None), "__code__", _POOL_THREAD))
 """That, and what the thread runs in which `asyncio.run` ends its pool."""
-
-
-def _is_work(fn: Callable[..., Any], args: tuple[Any, ...]) -> bool:
-    """Tell whether a job of a pool is work of the program's.
-
-    One that a library does by itself is none: it looks a host up, or asks which system it is. Such a function is the
-    library's own, and is handed plain values.
-    """
-    words = (fn.func, *fn.args, *fn.keywords.values(), *args) if isinstance(fn, partial) else (fn, *args)
-    work, *values = words[_innermost(*words) :]
-    if isinstance(work, FunctionType) and all(isinstance(each, _PLAIN) for each in values):
-        work = inspect.unwrap(work)
-        return isinstance(work, FunctionType) and is_own_code(work.__code__, work.__globals__)
-    return True
 
 
 def _thread_start(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -499,11 +475,11 @@ def _prepare(thread: threading.Thread) -> Callable[[], object]:
     code = getattr(type(thread).run if target is None else target, "__code__", None)
     if code not in _OF_POOLS and (code is None or not is_of_package(code.co_filename)):
         program_threads.count_thread()
-    if at := _innermost(target, *args):  # Thread(target=context.run, args=(function, …))
-        lane = _spawn_threaded(label(args[at - 1]))
+    if at := callables.innermost(target, *args):  # Thread(target=context.run, args=(function, …))
+        lane = _spawn_threaded(callables.label(args[at - 1]))
         attributes["_args"] = (*args[: at - 1], carried(lane, args[at - 1]), *args[at:])
     else:
-        lane = _spawn_threaded(label(target) if target is not None else type(thread).__qualname__)
+        lane = _spawn_threaded(callables.label(target) if target is not None else type(thread).__qualname__)
     run = carried(lane, thread.run)
 
     def restore() -> None:
@@ -532,11 +508,13 @@ def _prepare(thread: threading.Thread) -> Callable[[], object]:
 
 def _as_job(fn: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Lane, tuple[Any, ...]]:
     """Give the lane of a job, and what is to be submitted in its place."""
-    if at := _innermost(fn, *args):  # submit(context.run, function, …), submit(first, context.run, function, …)
-        lane = _spawn_threaded(label(args[at - 1]))
-        first = fn if _runs_in_context(fn) else carried(lane, fn)
+    if at := callables.innermost(
+        fn, *args
+    ):  # submit(context.run, function, …), submit(first, context.run, function, …)
+        lane = _spawn_threaded(callables.label(args[at - 1]))
+        first = fn if callables.runs_in_context(fn) else carried(lane, fn)
         return lane, (first, *args[: at - 1], carried(lane, args[at - 1], job=True), *args[at:])
-    lane = _spawn_threaded(label(fn))
+    lane = _spawn_threaded(callables.label(fn))
     return lane, (carried(lane, fn, job=True), *args)
 
 
@@ -545,7 +523,7 @@ def _submit(original: Callable[..., Any]) -> Callable[..., Any]:
     def submit(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         try:
             lane, job = _as_job(fn, args)
-            lane.is_work = not lane.is_aside and _is_work(fn, (*args, *kwargs.values()))
+            lane.is_work = not lane.is_aside and callables.is_work(fn, (*args, *kwargs.values()))
             if lane.is_work:
                 program_threads.hand_over()
         except Exception:
@@ -586,7 +564,7 @@ def _resolve(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def resolve(self: Future[Any], value: Any) -> None:
         afar: Lane | None = vars(self).pop(task_births.JOB_ELSEWHERE, None)
-        lane: Lane | None = afar or getattr(_local, "ended", None)
+        lane: Lane | None = afar or _local.ended
         if lane is None or not _finishers:
             vars(self)[_END] = next(_ends)
             original(self, value)
