@@ -174,6 +174,26 @@ def test_a_change_of_the_script_diverges_at_its_place(desk: Desk, old: str, new:
     assert place in done.stderr.partition("diverged: ")[2].partition("\n")[0]
 
 
+IN_A_SCRIPT = """
+database = sqlite3.connect("shop.db", isolation_level=None)
+database.executescript("SELECT 1; BEGIN; INSERT INTO lines VALUES ('cup', 1);")
+print(database.in_transaction, weigh("cup"))
+database.commit()
+"""
+
+
+def test_a_transaction_that_a_script_of_sql_opens_is_to_be_ended(desk: Desk) -> None:
+    _record(desk, IN_A_SCRIPT)
+    assert _verdict(desk) == "exact"
+    done = desk.reenact("replay", "last", environ=desk.bare())
+    assert done.returncode == 0, done.stderr
+    script = desk.folder / "script.py"
+    script.write_text(script.read_text().replace("database.commit()", ""))
+    done = desk.reenact("replay", "last", environ=desk.bare())
+    assert done.returncode == 1, done.stderr
+    assert "COMMIT shop.db" in done.stderr.partition("diverged: ")[2].partition("\n")[0]
+
+
 PAST = {
     "a copy of its file": """
 shutil.copy("shop.db", "shop.bak")

@@ -152,7 +152,8 @@ class Statement:
         self.in_transaction, self.error = in_transaction, {} if error is None else _error_json(error)
         self.ended_ns = _now()
         self.numbers = self.numbers[0], self.owner.next_order()
-        self.owner.leave(self.connected, self.lane, self.text, in_transaction=in_transaction)
+        text = "" if self.operation == SCRIPT else self.text
+        self.owner.leave(self.connected, self.lane, text, in_transaction=in_transaction)
 
     def read(self, row: Any) -> None:
         """Note a row that was read; None behind the last one."""
@@ -195,7 +196,10 @@ class Statements:
         """It was more than may be kept, and is forgotten."""
 
     def leave(self, connected: Connected, lane: str, text: str, *, in_transaction: bool) -> None:
-        """Note whether a statement on a lane left a transaction open: one that only reads tells what others did."""
+        """Note whether a statement on a lane left a transaction open: one that only reads tells what others did.
+
+        Of a script the text is empty: it may hold statements of every kind.
+        """
         if _READS.match(text):
             return
         if in_transaction:
@@ -416,9 +420,9 @@ def answer(connected: Connected, operation: str, text: str, given: Given) -> dic
     if about is None:  # inside a tool
         return None
     in_transaction = bool(as_object(about).get("transaction"))
-    _statements(inbound.current(), _no_order).leave(
-        connected, lanes.current().path, text, in_transaction=in_transaction
-    )
+    alone = "" if operation == SCRIPT else text
+    kept = _statements(inbound.current(), _no_order)
+    kept.leave(connected, lanes.current().path, alone, in_transaction=in_transaction)
     result = as_object(next(iter(as_list(as_object(about).get("results"))), None))
     if "error" in result:
         raise _native_error(as_object(result["error"]))
