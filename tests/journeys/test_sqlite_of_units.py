@@ -124,6 +124,18 @@ def test_each_is_answered_as_it_was_recorded(desk: Desk, shop: list[dict[str, An
     assert _state(desk) == before
 
 
+@pytest.mark.parametrize("shop", [("large",)], indirect=True)
+def test_what_its_process_asks_at_its_start_is_asked_of_the_copy(desk: Desk, shop: list[dict[str, Any]]) -> None:
+    changed = desk.folder / "shop.py"
+    lines = (
+        'database = sqlite3.connect("shop.db")\nassert database.execute("SELECT count(*) FROM padding").fetchone()[0]'
+    )
+    changed.write_text(changed.read_text().replace("\n@reenact.tool", f"\n{lines}\n\n@reenact.tool"))
+    done = desk.reenact("replay", shop[0]["id"], environ=desk.bare())
+    assert done.returncode == 0, done.stderr
+    assert "same: 13 database, 3 tool calls answered" in done.stderr
+
+
 @pytest.mark.always
 @pytest.mark.parametrize("shop", [("large",)], indirect=True)
 def test_a_database_that_is_too_large_to_be_kept_is_answered(desk: Desk, shop: list[dict[str, Any]]) -> None:

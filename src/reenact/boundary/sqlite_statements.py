@@ -414,7 +414,8 @@ def give_up() -> None:
 def answer(connected: Connected, operation: str, text: str, given: Given) -> dict[str, Json] | None:
     """Give what came back when it was recorded; None where the copy is asked. Raises what was raised, or a `Miss`."""
     answers = getattr(getattr(door.doorman(), "stubs", None), "answers_database", None)
-    if answers is None or not answers(lanes.current().reel.again, connected.name):
+    unit = None if inbound.current() is None else lanes.current().reel.again
+    if answers is None or not answers(unit, connected.name):
         return None
     about = databases.ask_stand_in(question(connected.name, operation, text, given.copy()))
     if about is None:  # inside a tool

@@ -46,12 +46,20 @@ _UNTIL_ENDED_S = 10.0
 """How long a call sleeps that goes on until its program ends, before it does again."""
 
 
-def _databases(runs: Iterable[Run], units: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Name the databases of SQLite's that are answered, each with its unit where there are several."""
+def _databases(runs: Iterable[Run], units: Collection[str]) -> Iterator[tuple[str | None, str]]:
+    """Name the databases of SQLite's that are answered, each with its unit where there are several.
+
+    What a process is answered outside of every unit has None for its unit.
+    """
     for run in runs:
+        is_process = any(
+            node.span.attributes.get("reenact.run.root") and node.span.attributes.get("reenact.process.root")
+            for node in run.nodes
+        )
+        unit = None if is_process else run.id if run.id in units else ""
         for node in run.nodes:
             if node.span.attributes.get("db.system.name") == SQLITE:
-                yield run.id if run.id in units else "", str(node.span.attributes.get("db.namespace"))
+                yield unit, str(node.span.attributes.get("db.namespace"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -143,8 +151,8 @@ class Stubs:
                 return stub
         return None
 
-    def answers_database(self, unit: str, name: str) -> bool:
-        """Tell whether a database of SQLite's in a file of this name is answered in a unit."""
+    def answers_database(self, unit: str | None, name: str) -> bool:
+        """Tell whether a database of SQLite's in a file of this name is answered in a unit; None is outside of any."""
         return (unit, name) in self._databases
 
     def ready(self, call: Call, asked: Question) -> tuple[Call, Outcome] | None:
