@@ -23,12 +23,13 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial, wraps
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
-from reenact.boundary import callables, place, program_threads, task_births
+from reenact.boundary import place, program_threads, task_births
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.own_code import is_of_package, own_line
 from reenact.boundary.patching import Patches
+from reenact.boundary.program_threads import innermost, is_work, runs_in_context
 from reenact.values import locks
 
 T = TypeVar("T")
@@ -247,8 +248,7 @@ _further: list[contextvars.ContextVar[Any]] = []
 def current() -> Lane:
     """Give the lane of the code now running.
 
-    A job may run its function in a copy of the context in which it was handed over (`executor.map` of LangChain's):
-    that has the lane of whoever did so, while the job's own lane is below it.
+    A job may run its function in a copy of its creator's context, which has its creator's lane (LangChain's `map`).
     """
     lane, job = _LANE.get() or _main, _local.job
     if job is None or job.reel is not lane.reel or not job.path.startswith(f"{lane.path}/"):
@@ -341,13 +341,33 @@ def _spawn_threaded(label: str) -> Lane:
     return lane
 
 
+def label(work: Any) -> str:
+    """Name a piece of work by its function, never by an address or a running number."""
+    while isinstance(work, partial):
+        job = cast("partial[Any]", work)
+        wrapped = _in_context(job)
+        work = wrapped.args[innermost(wrapped.func, *wrapped.args) - 1] if wrapped is not None else job.func
+    name: object = None
+    with suppress(Exception):  # a proxy's own attribute access
+        name = getattr(work, "__qualname__", None) or getattr(work, "__name__", None)
+    return str(name or type(work).__qualname__).replace("/", "_").replace("#", "_")
+
+
+def _in_context(work: object) -> partial[Any] | None:
+    """Give `work` where it is `partial(Context.run, function, …)`, as asyncio makes it."""
+    if not isinstance(work, partial):
+        return None
+    bound_call = cast("partial[Any]", work)
+    return bound_call if bound_call.args and runs_in_context(bound_call.func) else None
+
+
 def carried(lane: Lane, work: Callable[..., Any], *, job: bool = False) -> Callable[..., Any]:
     """Make `work` run on `lane`, below the call that spawned it. Only our own variables are carried."""
     here, further = place.current(), [(variable, variable.get()) for variable in _further]
-    wrapped = callables.in_context(work)
+    wrapped = _in_context(work)
     if wrapped is not None:
         # asyncio.to_thread and friends bring a context of their own, which would hide ours
-        at = callables.innermost(wrapped.func, *wrapped.args)
+        at = innermost(wrapped.func, *wrapped.args)
         inner = carried(lane, wrapped.args[at - 1], job=job)
         return partial(wrapped.func, *wrapped.args[: at - 1], inner, *wrapped.args[at:], **wrapped.keywords)
     lane.call = here.span_id if here is not None else 0
@@ -403,7 +423,7 @@ def _spawning(original: Callable[..., Any], name: str) -> Callable[..., Any]:
         lane, before = None, _LANE.get()
         try:
             if not kwargs.get("system_task"):  # trio's own
-                lane = current().spawn(callables.label(args[0] if args else kwargs["coro"]))
+                lane = current().spawn(label(args[0] if args else kwargs["coro"]))
                 _enter(lane, kwargs.get("context"))
         except Exception:
             forgive(name)
@@ -475,11 +495,11 @@ def _prepare(thread: threading.Thread) -> Callable[[], object]:
     code = getattr(type(thread).run if target is None else target, "__code__", None)
     if code not in _OF_POOLS and (code is None or not is_of_package(code.co_filename)):
         program_threads.count_thread()
-    if at := callables.innermost(target, *args):  # Thread(target=context.run, args=(function, …))
-        lane = _spawn_threaded(callables.label(args[at - 1]))
+    if at := innermost(target, *args):  # Thread(target=context.run, args=(function, …))
+        lane = _spawn_threaded(label(args[at - 1]))
         attributes["_args"] = (*args[: at - 1], carried(lane, args[at - 1]), *args[at:])
     else:
-        lane = _spawn_threaded(callables.label(target) if target is not None else type(thread).__qualname__)
+        lane = _spawn_threaded(label(target) if target is not None else type(thread).__qualname__)
     run = carried(lane, thread.run)
 
     def restore() -> None:
@@ -508,13 +528,11 @@ def _prepare(thread: threading.Thread) -> Callable[[], object]:
 
 def _as_job(fn: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Lane, tuple[Any, ...]]:
     """Give the lane of a job, and what is to be submitted in its place."""
-    if at := callables.innermost(
-        fn, *args
-    ):  # submit(context.run, function, …), submit(first, context.run, function, …)
-        lane = _spawn_threaded(callables.label(args[at - 1]))
-        first = fn if callables.runs_in_context(fn) else carried(lane, fn)
+    if at := innermost(fn, *args):  # submit(context.run, function, …), submit(first, context.run, function, …)
+        lane = _spawn_threaded(label(args[at - 1]))
+        first = fn if runs_in_context(fn) else carried(lane, fn)
         return lane, (first, *args[: at - 1], carried(lane, args[at - 1], job=True), *args[at:])
-    lane = _spawn_threaded(callables.label(fn))
+    lane = _spawn_threaded(label(fn))
     return lane, (carried(lane, fn, job=True), *args)
 
 
@@ -523,7 +541,7 @@ def _submit(original: Callable[..., Any]) -> Callable[..., Any]:
     def submit(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         try:
             lane, job = _as_job(fn, args)
-            lane.is_work = not lane.is_aside and callables.is_work(fn, (*args, *kwargs.values()))
+            lane.is_work = not lane.is_aside and is_work(fn, (*args, *kwargs.values()))
             if lane.is_work:
                 program_threads.hand_over()
         except Exception:

@@ -1,4 +1,4 @@
-"""The threads of this process: their ids, as `threading.get_ident` gives them, and whether several are at work.
+"""The threads of this process: their ids, as `threading.get_ident` gives them, and what they work on.
 
 On Linux an id is the address of the thread's descriptor (pthread_self(3)): a number of 12 digits and more that is
 another in each run, and that log lines in JSON often hold.
@@ -7,13 +7,21 @@ another in each run, and that log lines in JSON often hold.
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import inspect
 import re
 import threading
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
+from types import BuiltinMethodType, FunctionType
 from typing import Any, Final
 
+from reenact.boundary.own_code import is_own_code
+
 _MOST: Final = 2_000
+_PLAIN: Final = (str, bytes, int, float, tuple, type(None))
 _NUMBER: Final = re.compile(r"(?<!\d)\d{12,16}(?!\d)")
 _ids: deque[int] = deque(maxlen=_MOST)
 """Those of threads other than the main one, the newest last."""
@@ -93,3 +101,27 @@ def pool_thread_begins(thread: threading.Thread) -> None:
 def thread_ends(thread: threading.Thread) -> None:
     """Hear that a thread, of a pool or not, has run."""
     _of_pools.pop(id(thread), None)
+
+
+def runs_in_context(function: object) -> bool:
+    """Tell whether `function` is `run` of a context, which hides our variables from what it runs."""
+    return type(function) is BuiltinMethodType and isinstance(function.__self__, contextvars.Context)
+
+
+def innermost(*words: object) -> int:
+    """Say which word is the function that the last of several contexts runs, `(a.run, b.run, function)`; 0 for none."""
+    return max((at for at, each in enumerate(words[:-1], 1) if runs_in_context(each)), default=0)
+
+
+def is_work(fn: Callable[..., Any], args: tuple[Any, ...]) -> bool:
+    """Tell whether a job of a pool is work of the program's.
+
+    One that a library does by itself is none: it looks a host up, or asks which system it is. Such a function is the
+    library's own, and is handed plain values.
+    """
+    words = (fn.func, *fn.args, *fn.keywords.values(), *args) if isinstance(fn, partial) else (fn, *args)
+    work, *values = words[innermost(*words) :]
+    if isinstance(work, FunctionType) and all(isinstance(each, _PLAIN) for each in values):
+        work = inspect.unwrap(work)
+        return isinstance(work, FunctionType) and is_own_code(work.__code__, work.__globals__)
+    return True

@@ -20,7 +20,7 @@ from functools import partial, wraps
 from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from typing import Any, Final
 
-from reenact.boundary import callables, children, lanes, pauses, tape, task_births
+from reenact.boundary import children, lanes, pauses, tape, task_births
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.lanes import Lane
 from reenact.boundary.pauses import LONGER_S, Waiting
@@ -110,7 +110,7 @@ def _on_own_lane(future: Future[Any], function: Callable[[Future[Any]], object])
     host = children.host()
     if host is None or _is_of_others(function):
         return function
-    label = callables.label(function)
+    label = lanes.label(function)
     lane, job = lanes.current().spawn(f"callback {label}"), task_births.job_of(future)
     lane.threaded = True
     if job is not None and not job.used and (descent := host.descent(label, lane.path)) is not None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from typing import Any, Final
 
-from reenact.boundary import callables, lanes, pauses, program_plain
+from reenact.boundary import lanes, pauses, program_plain
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.pauses import SITES
 from reenact.boundary.touches import HARMLESS_PROGRAMS
@@ -29,7 +29,7 @@ _UNHEARD: Final = "a program that gevent's subprocess started"
 
 
 def _on_own_lane(run: Callable[..., Any]) -> Callable[..., Any]:
-    lane = lanes.current().spawn(callables.label(run))
+    lane = lanes.current().spawn(lanes.label(run))
     inner = lanes.carried(lane, run)
 
     @wraps(run)

@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import partial, wraps
 from typing import Any, cast
 
-from reenact.boundary import callables, children, lanes, place
+from reenact.boundary import children, lanes, place
 from reenact.boundary.children import Descent, Job
 from reenact.boundary.lanes import Lane, Reel
 from reenact.contracts.integration import Integration, PatchSet
@@ -122,7 +122,7 @@ def _jobs(pool: Any, function: Any) -> Jobs | None:
     if host is None:
         return None
     try:
-        label = callables.label(function)
+        label = lanes.label(function)
         lane = lanes.current().spawn(f"pool {label}")
         descent = host.descent(label, lane.path)
         return Jobs(descent, lane.reel, threads=isinstance(pool, ThreadPool)) if descent is not None else None

@@ -24,7 +24,7 @@ from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the runn
 from types import FrameType
 from typing import Any, Final, cast
 
-from reenact.boundary import callables, children, door, place, task_births, touches, variables
+from reenact.boundary import children, door, lanes, place, task_births, touches, variables
 from reenact.boundary.children import Descent, Host, Job
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.tape import Sites, Source
@@ -306,9 +306,9 @@ def _start(original: Callable[..., None]) -> Callable[..., None]:
             return
         target = cast("Any", vars(self).get("_target"))
         if not isinstance(self, _forking()):
-            host.refuse(f"child process {callables.label(target or type(self))!r}")
+            host.refuse(f"child process {lanes.label(target or type(self))!r}")
             _note_another_python()
-        description = _described(callables.label(target) if target is not None else type(self).__qualname__)
+        description = _described(lanes.label(target) if target is not None else type(self).__qualname__)
         if description is not None:
             target_name = getattr(target, "__module__", None), getattr(target, "__qualname__", None)
             vars(self)[_DESCENT], vars(self)[_EAGER] = description[1], target_name not in _WORKERS
@@ -518,7 +518,7 @@ def _exit(original: Callable[[int], Any]) -> Callable[[int], Any]:
 def _submit(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def submit(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
-        description = _described(callables.label(fn))
+        description = _described(lanes.label(fn))
         return original(self, fn if description is None else Job(fn, description[1]), *args, **kwargs)
 
     return submit
