@@ -130,6 +130,64 @@ def test_what_jobs_and_callbacks_read_of_the_clock_comes_again_whichever_thread_
     replays_as_recorded(desk, TIMES, kind, times=3)
 
 
+CALLBACKS = """
+import os, threading, time
+from concurrent.futures import ThreadPoolExecutor
+import reenact
+
+@reenact.tool
+def hand(what: str) -> str:
+    return what
+
+def compute(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+
+ends, over, left = [], threading.Event(), [3, 4, 5]
+
+def job(number):
+    compute(0.01)
+    return number
+
+def submit(pool, number):
+    pool.submit(job, number).add_done_callback(lambda future: hear(pool, future.result()))
+
+def hear(pool, number):
+    ends.append(number)
+    if left:
+        submit(pool, left.pop(0))
+    if len(ends) == 6:
+        over.set()
+
+hand("a")
+with ThreadPoolExecutor(2) as pool:
+    submit(pool, 0)
+    submit(pool, 1)
+    if "SLOW" in os.environ:
+        compute(0.3)
+    submit(pool, 2)
+    over.wait()
+print(ends)
+hand("b")
+"""
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("slow", ["recording", "replay", "recording and replay"])
+def test_jobs_are_handed_over_in_their_order_however_long_the_main_thread_takes(desk: Desk, slow: str) -> None:
+    desk.write("agent.py", CALLBACKS)
+    with_slow = desk.settings() | {"SLOW": "1"}
+    recorded = desk.reenact(
+        "run", "-q", "--", "python", "agent.py", environ=with_slow if "recording" in slow else desk.settings()
+    )
+    assert (recorded.returncode, recorded.stderr) == (0, "")
+    for _ in range(3):
+        again = desk.reenact("replay", "last", environ=with_slow if "replay" in slow else desk.settings())
+        assert (again.returncode, again.stdout) == (0, recorded.stdout), again.stderr
+        assert "given up" not in again.stderr
+
+
 WORKERS = """
 import queue, random, sys, threading, time
 import reenact

@@ -15,13 +15,10 @@ import concurrent.futures
 import concurrent.futures.thread
 import contextvars
 import hashlib
-import itertools
-import queue
 import threading
-import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial, wraps
 from typing import Any, Protocol, TypeVar, cast
 
@@ -209,10 +206,9 @@ class _OfThread(threading.local):
 
 
 _local = _OfThread()
-_ends = itertools.count(1)
-_END = "_reenact_end"
-"""Under which name a future keeps its place in the order of ends."""
-_resolving = locks.lock()
+_BY_A_LIBRARY = nullcontext()
+_resolving = locks.rlock()
+"""Held while an end is told; a callback that hears of it may hand over, and add, what is to be told next."""
 
 
 class Listener(Protocol):
@@ -542,12 +538,12 @@ def _submit(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             lane, job = _as_job(fn, args)
             lane.is_work = not lane.is_aside and is_work(fn, (*args, *kwargs.values()))
-            if lane.is_work:
-                program_threads.hand_over()
+            turn = program_threads.handing_over() if lane.is_work else _BY_A_LIBRARY
         except Exception:
             forgive("lanes.submit")
             return original(self, fn, *args, **kwargs)
-        future = original(self, *job, **kwargs)
+        with turn:
+            future = original(self, *job, **kwargs)
         try:
             task_births.runs(future, lane)
             if lane.is_work:
@@ -566,14 +562,23 @@ def _handed_over(original: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(original)
     def run_in_executor(self: Any, executor: Any, func: Any, *args: Any) -> Any:
-        alone = bool(_finishers) and _resolving.acquire(timeout=_RESOLVE_S)
-        try:
+        with between_ends():
             return original(self, executor, func, *args)
-        finally:
-            if alone:
-                _resolving.release()
 
     return run_in_executor
+
+
+class between_ends:  # noqa: N801 - as above
+    """Have no end of a job be told meanwhile."""
+
+    __slots__ = ("_alone",)
+
+    def __enter__(self) -> None:
+        self._alone = bool(_finishers) and _resolving.acquire(timeout=_RESOLVE_S)
+
+    def __exit__(self, *_: object) -> None:
+        if self._alone:
+            _resolving.release()
 
 
 def _resolve(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -584,7 +589,7 @@ def _resolve(original: Callable[..., Any]) -> Callable[..., Any]:
         afar: Lane | None = vars(self).pop(task_births.JOB_ELSEWHERE, None)
         lane: Lane | None = afar or _local.ended
         if lane is None or not _finishers:
-            vars(self)[_END] = next(_ends)
+            task_births.end(self)
             original(self, value)
             return
         if afar is not None:
@@ -598,7 +603,7 @@ def _resolve(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _resolve_now(original: Callable[..., Any], future: Future[Any], value: Any) -> None:
-    vars(future)[_END] = next(_ends)
+    task_births.end(future)
     original(future, value)
 
 
@@ -612,13 +617,9 @@ def _hold(lane: Lane) -> None:
 
 def _finish(lane: Lane, tell: Callable[[], object]) -> None:
     """Tell the end of a job to our own and then to everybody, one job at a time."""
-    alone = _resolving.acquire(timeout=_RESOLVE_S)
-    try:
+    with between_ends():
         _tell_finishers(lane)
         tell()
-    finally:
-        if alone:
-            _resolving.release()
 
 
 def _tell_finishers(lane: Lane) -> None:
@@ -647,41 +648,12 @@ def in_order(lane: Lane, tell: Callable[[], object]) -> None:
         _finish(lane, tell)
 
 
-def _futures_as_completed(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Give futures in the order in which they ended, those that were done before included.
-
-    `concurrent.futures.as_completed` begins with a set of these, and so with the order of their addresses.
-    """
-
-    @wraps(original)
-    def as_completed(fs: Iterable[Future[Any]], timeout: float | None = None) -> Generator[Future[Any]]:
-        until = None if timeout is None else time.monotonic() + timeout
-        ended: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
-        futures = dict.fromkeys(fs)
-        count = left = len(futures)
-        for future in futures:
-            future.add_done_callback(ended.put)
-        futures.clear()  # who was given is forgotten, so that the memory of results is freed
-        early_futures = sorted((ended.get() for _ in range(ended.qsize())), key=lambda each: -vars(each).get(_END, 0))
-        while left:
-            left -= 1
-            if early_futures:
-                yield early_futures.pop()
-                continue
-            try:
-                yield ended.get(timeout=None if until is None else max(0.0, until - time.monotonic()))
-            except queue.Empty:
-                raise TimeoutError(f"{left + 1} (of {count}) futures unfinished") from None
-
-    return as_completed
-
-
 def install(patches: Patches) -> None:
     """Assign lanes from now on, until `patches` is undone."""
     patches.replace(asyncio.BaseEventLoop, "create_task", _create_task)
     patches.replace(asyncio.BaseEventLoop, "run_in_executor", _handed_over)
     patches.replace(asyncio, "as_completed", task_births.completed)
-    patches.replace(concurrent.futures, "as_completed", _futures_as_completed)
+    patches.replace(concurrent.futures, "as_completed", task_births.futures_completed)
     for module in (asyncio, asyncio.futures):
         patches.replace(module, "wrap_future", task_births.handing_on)
     patches.replace(threading.Thread, "start", _thread_start)

@@ -24,6 +24,7 @@ from reenact.boundary import lanes, place, program_threads
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.lanes import Lane, Reel
 from reenact.boundary.tape import Sites, Source
+from reenact.values import locks
 
 T = TypeVar("T")
 _process_time_ns, _thread_time_ns, _time_ns = time.process_time_ns, time.thread_time_ns, time.time_ns
@@ -31,6 +32,9 @@ _process_time_ns, _thread_time_ns, _time_ns = time.process_time_ns, time.thread_
 _COMPUTED_NS: Final = 200_000
 """As much processor time of others within a pause is more than what goes on in any process."""
 _NOBODY: Final = nullcontext()
+_HANDING_OVER: Final = locks.rlock()
+_HELD_S: Final = 0.25
+"""How long who hands a job over waits for another one at most: a fork or a signal may come between."""
 LONGER_S: Final = 10.0
 """How much longer a replay waits to be woken where the recorded code was."""
 _MOMENT_S: Final = sys.getswitchinterval()
@@ -93,6 +97,14 @@ class Pace(Protocol):
         """Hear that what is waited for runs again, and takes the time that it takes."""
         ...
 
+    def hands_over(self, lane: Lane, /) -> Turn | None:
+        """Hear that a lane is about to hand a job to a pool; gives when it did so when recorded, None for no turn."""
+        ...
+
+    def handed_over(self, lane: Lane, /) -> None:
+        """Hear that it has done so, in its turn."""
+        ...
+
     def blocks(self, lane: Lane, /) -> None:
         """Hear that a lane waits for somebody, with no end."""
         ...
@@ -123,6 +135,7 @@ _STATE: Final = _State()
 def install(number: Callable[[], int] | None, pace: Pace | None = None) -> None:
     """Number pauses from now on, or not; with a `pace`, have code go on as recorded."""
     _STATE.number, _STATE.pace = number, pace
+    program_threads.hand_over_in(_HandingOver if number is not None else None)
     if number is not None:
         _STATE.has_paused = _STATE.ends = False
 
@@ -375,10 +388,10 @@ def is_late_again(waiting: Waiting, seconds: float) -> bool:
 def taking(frame: FrameType | None) -> Waiting | None:
     """Begin to take something that several threads wait for, with no end, each in its turn; None where nobody keeps it.
 
-    On the thread of an event loop it may not be held up, as in `hand_over`.
+    On the thread of an event loop it may not be held up: whoever comes before it may be one of the loop's tasks.
     """
     try:
-        if is_on() and SITES.of(frame) is not None and asyncio._get_running_loop() is None:  # noqa: SLF001 - as below
+        if is_on() and SITES.of(frame) is not None and asyncio._get_running_loop() is None:  # noqa: SLF001 - `get_running_loop` raises where there is none
             lane = lanes.current()
             return None if _STATE.pace is None and lane.reel.is_full() else Waiting(lane=lane)
     except Exception:
@@ -514,16 +527,42 @@ def retake(take: Callable[[], object]) -> None:
         taken_in_turn(turn, take)
 
 
-def hand_over(frame: FrameType | None) -> None:
-    """Let code of the agent hand something to others in its turn: they see who did so first.
+class _HandingOver:
+    """A job is handed to a pool in its turn, among the ends of others.
 
-    On the thread of an event loop it may not be held up: whoever comes before it may be one of the loop's tasks.
+    In a replay, the thread of a job that has ended is held until its turn comes. Where jobs begin in another order all
+    threads may be held so, and the one whose turn it is has none. While recording, who has the number hands over first.
     """
-    try:
-        if is_on() and SITES.of(frame) is not None and asyncio._get_running_loop() is None:  # noqa: SLF001 - `get_running_loop` raises where there is none
-            Waiting().over()
-    except Exception:
-        forgive("pauses.hand_over")
+
+    __slots__ = ("_alone", "_in_turn", "_lane")
+
+    def __enter__(self) -> None:
+        self._lane, self._alone, self._in_turn = lanes.current(), False, False
+        try:
+            if asyncio._get_running_loop() is None and not self._lane.reel.unit:  # noqa: SLF001 - as above
+                self._take_turn()
+        except Exception:
+            forgive("pauses.hands_over")
+
+    def _take_turn(self) -> None:
+        lane, number, pace = self._lane, _STATE.number, _STATE.pace
+        turn = pace.hands_over(lane) if pace is not None else None
+        if pace is not None and turn is not None:
+            pace.wait(turn, lane)
+            self._in_turn = True
+        if number is not None and lane.reel.has_room():
+            self._alone = pace is None and _HANDING_OVER.acquire(timeout=_HELD_S)
+            here, order = place.current(), number()
+            lane.reel.paused(lane.path, Pause(order, order, _time_ns(), here.span_id if here is not None else 0))
+
+    def __exit__(self, *_: object) -> None:
+        if self._alone:
+            _HANDING_OVER.release()
+        try:
+            if self._in_turn and (pace := _STATE.pace) is not None:
+                pace.handed_over(self._lane)
+        except Exception:
+            forgive("pauses.handed_over")
 
 
 def in_turns(original: Callable[..., Awaitable[T]]) -> Callable[..., Awaitable[T]]:

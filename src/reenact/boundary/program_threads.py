@@ -14,6 +14,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from types import BuiltinMethodType, FunctionType
 from typing import Any, Final
@@ -44,6 +45,9 @@ _begun = [0]
 """How many threads were started here, and jobs handed to pools, whose work is no library's."""
 _any: list[bool] = []
 """Not empty once there was one."""
+_NOTHING: Final = nullcontext()
+_turns: list[Callable[[], AbstractContextManager[object]]] = []
+"""What has a job be handed over in its turn, where anything does."""
 _jobs: dict[int, bool] = {}
 """Jobs of the program's that are not over, by the identities of their futures: whether no event loop awaits them."""
 _of_pools: dict[int, None] = {}
@@ -76,11 +80,21 @@ def restart() -> None:
 def count_thread() -> None:
     """Count a thread that is about to be started."""
     _begun[0] += 1
-    hand_over()
+    _note_any()
 
 
-def hand_over() -> None:
-    """Hear that a job is about to be handed to a pool: it may begin at once."""
+def handing_over() -> AbstractContextManager[object]:
+    """Hear that a job is about to be handed to a pool, where it may begin at once; gives what to do so in."""
+    _note_any()
+    return _turns[-1]() if _turns else _NOTHING
+
+
+def hand_over_in(turn: Callable[[], AbstractContextManager[object]] | None) -> None:
+    """Have jobs be handed over in what `turn` gives, from now on; None for nothing."""
+    _turns[:] = [turn] if turn is not None else []
+
+
+def _note_any() -> None:
     if not _any:
         _any.append(True)
 

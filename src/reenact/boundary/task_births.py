@@ -6,7 +6,9 @@ A set of them is gone through by address, which is another each time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Container, Iterable, Iterator
+import queue
+import time
+from collections.abc import Callable, Container, Generator, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from concurrent.futures import Future
 from functools import wraps
@@ -25,6 +27,16 @@ _JOB: Final = "_reenact_job"
 """Under which name the future of a job keeps the job's lane."""
 JOB_ELSEWHERE: Final = "_reenact_lane"
 """Under which name it does so where the job runs in another process and has not ended."""
+
+
+_END: Final = "_reenact_end"
+"""Under which name a future keeps its place in the order of ends."""
+_ends: Final = count(1)
+
+
+def end(future: Future[Any]) -> None:
+    """Note that `future` ends now."""
+    vars(future)[_END] = next(_ends)
 
 
 def note(future: object, lane: str) -> None:
@@ -121,3 +133,32 @@ class InOrder(set[T]):
             self.remove(each)
             return each
         return super().pop()
+
+
+def futures_completed(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Give futures in the order in which they ended, those that were done before included.
+
+    `concurrent.futures.as_completed` begins with a set of these, and so with the order of their addresses.
+    """
+
+    @wraps(original)
+    def as_completed(fs: Iterable[Future[Any]], timeout: float | None = None) -> Generator[Future[Any]]:
+        until = None if timeout is None else time.monotonic() + timeout
+        ended: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
+        futures = dict.fromkeys(fs)
+        count = left = len(futures)
+        for future in futures:
+            future.add_done_callback(ended.put)
+        futures.clear()  # who was given is forgotten, so that the memory of results is freed
+        early_futures = sorted((ended.get() for _ in range(ended.qsize())), key=lambda each: -vars(each).get(_END, 0))
+        while left:
+            left -= 1
+            if early_futures:
+                yield early_futures.pop()
+                continue
+            try:
+                yield ended.get(timeout=None if until is None else max(0.0, until - time.monotonic()))
+            except queue.Empty:
+                raise TimeoutError(f"{left + 1} (of {count}) futures unfinished") from None
+
+    return as_completed

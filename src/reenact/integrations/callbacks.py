@@ -121,12 +121,17 @@ def _on_own_lane(future: Future[Any], function: Callable[[Future[Any]], object])
 def _add_done_callback(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def add_done_callback(self: Future[Any], fn: Callable[[Future[Any]], object]) -> None:
-        pauses.hand_over(_getframe().f_back)  # who comes late for the end runs it at once
+        turn = pauses.taking(_getframe().f_back)
+        if turn is not None:
+            turn.in_turn()
         try:
             fn = _on_own_lane(self, fn)
         except Exception:
             forgive("callbacks.add")
-        original(self, fn)
+        with lanes.between_ends():  # who comes late for the end runs it at once
+            if turn is not None:
+                turn.ended(late=True)
+            original(self, fn)
 
     return add_done_callback
 

@@ -73,11 +73,14 @@ class Pauses:
         for (numbers, _), queue in self._queues.items():
             yield numbers, [Expected(each.ended, each.at_s, each.at_s) for each in queue if each.ended]
 
-    def take(self, place: Place) -> Turn | None:
-        """Give the next pause of a lane; None where the recording has no more before the lane's next call."""
+    def take(self, place: Place, *, handing_over: bool = False) -> Turn | None:
+        """Give the next pause of a lane; None where the recording has no more before the lane's next call.
+
+        A job that is handed over has begun and ended its turn at once, as no wait has.
+        """
         with self._lock:
             queue = self._queues.get(place)
-            if not queue:
+            if not queue or (handing_over and queue[0].began != queue[0].ended):
                 return None
             calls = self._calls.get(place, [])
             behind = bisect_right(calls, self._at[place])
@@ -220,6 +223,17 @@ class Pacing:
     def landing(self, lane: Lane) -> Landing:
         """Say when an event loop heard of the end of a job when recorded."""
         return self._pauses.landings.get(self._place(lane), _ALONE)
+
+    def hands_over(self, lane: Lane) -> Turn | None:
+        """Hear that a lane is about to hand a job to a pool; gives when it did so when recorded."""
+        numbers, at = place = self._place(lane)
+        self._gate(numbers).settled(at)
+        return None if lane.reel.unit else self._pauses.take(place, handing_over=True)
+
+    def handed_over(self, lane: Lane) -> None:
+        """Hear that it has done so."""
+        numbers, at = self._place(lane)
+        self._gate(numbers).spawned(at)
 
     def runs(self, turn: Turn, lane: Lane) -> None:
         """Hear that what is waited for runs again, and takes the time that it takes."""
