@@ -38,7 +38,7 @@ _LONGEST_PATH = 1000
 _DREW = 10_000
 """So many lanes may draw without ever making a call; a service that spawns for ever keeps the latest."""
 
-_PAUSES = 10_000
+_PAUSES = 20_000
 """So many pauses of a run are noted."""
 
 _RESOLVE_S = 0.25

@@ -135,7 +135,7 @@ _STATE: Final = _State()
 def install(number: Callable[[], int] | None, pace: Pace | None = None) -> None:
     """Number pauses from now on, or not; with a `pace`, have code go on as recorded."""
     _STATE.number, _STATE.pace = number, pace
-    program_threads.hand_over_in(_HandingOver if number is not None else None)
+    program_threads.hand_over_in(HandingOver if number is not None else None)
     if number is not None:
         _STATE.has_paused = _STATE.ends = False
 
@@ -527,8 +527,8 @@ def retake(take: Callable[[], object]) -> None:
         taken_in_turn(turn, take)
 
 
-class _HandingOver:
-    """A job is handed to a pool in its turn, among the ends of others.
+class HandingOver:
+    """Something is handed to others in its turn, as a job to a pool among the ends of others: do it in this context.
 
     In a replay, the thread of a job that has ended is held until its turn comes. Where jobs begin in another order all
     threads may be held so, and the one whose turn it is has none. While recording, who has the number hands over first.
@@ -536,8 +536,12 @@ class _HandingOver:
 
     __slots__ = ("_alone", "_in_turn", "_lane")
 
+    def __init__(self, lane: Lane | None = None) -> None:
+        """`lane` is that of who hands it over, where it is not the current one."""
+        self._lane = lane or lanes.current()
+
     def __enter__(self) -> None:
-        self._lane, self._alone, self._in_turn = lanes.current(), False, False
+        self._alone = self._in_turn = False
         try:
             if asyncio._get_running_loop() is None and not self._lane.reel.unit:  # noqa: SLF001 - as above
                 self._take_turn()
@@ -550,7 +554,7 @@ class _HandingOver:
         if pace is not None and turn is not None:
             pace.wait(turn, lane)
             self._in_turn = True
-        if number is not None and lane.reel.has_room():
+        if number is not None and not lane.reel.is_full():
             self._alone = pace is None and _HANDING_OVER.acquire(timeout=_HELD_S)
             here, order = place.current(), number()
             lane.reel.paused(lane.path, Pause(order, order, _time_ns(), here.span_id if here is not None else 0))
