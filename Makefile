@@ -177,7 +177,7 @@ bench: .venv-bench/.test .venv/.test
 	  tqdm typer structlog loguru tenacity backoff python-dateutil pendulum tabulate networkx progressbar2 yaspin colorama \
 	  termcolor humanize psutil marshmallow attrs jsonschema orjson python-docx pypdf reportlab beautifulsoup4 markdown \
 	  apscheduler cachetools sortedcontainers babel pytz langchain-openai pydantic-settings prettytable \
-	  bottle cheroot waitress bcrypt
+	  bottle cheroot waitress bcrypt pybreaker prometheus-client
 	@touch $@
 
 # Redis is of a wheel or Debian's, Postgres and MariaDB Debian's; MongoDB's stand-in is of a wheel, others are in tests/databases.

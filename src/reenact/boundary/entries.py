@@ -13,7 +13,15 @@ from typing import Any, Final, NamedTuple, cast
 
 from reenact.boundary.code_facts import code_facts
 from reenact.boundary.harmless import is_listed_class
-from reenact.boundary.lasting_state import ALWAYS_READ, PLAIN, NameUse, defaults_of, functions_behind, is_state
+from reenact.boundary.lasting_state import (
+    ALWAYS_READ,
+    CHANGED_BY_ALL,
+    PLAIN,
+    NameUse,
+    defaults_of,
+    functions_behind,
+    is_state,
+)
 from reenact.boundary.own_code import is_own_class, own_modules
 from reenact.boundary.reads import reads_of
 from reenact.boundary.roots import CACHE, CODE, COLLECTIONS, kind_of
@@ -91,7 +99,7 @@ class Entries:
                 read |= _read(fn, used)
             left = [fn for fn in left_out if fn.__name__ in names]
             left_out -= {*left}
-        return Reach(frozenset(read), ALWAYS_READ | names)
+        return Reach(frozenset(read), CHANGED_BY_ALL | names)
 
     def _walk(self, entry: FunctionType) -> Reach | None:
         names, read, seen_functions, left = set[str](), {*ALWAYS_READ}, set[FunctionType](), [*_functions(entry)]
@@ -112,7 +120,7 @@ class Entries:
                 left += [function for value in values for function in _code_in(value)]
             except (_Unknown, RecursionError, RuntimeError):  # or it changes meanwhile
                 return None
-        return Reach(frozenset(read), ALWAYS_READ | names)
+        return Reach(frozenset(read), CHANGED_BY_ALL | names)
 
 
 def _used(fn: FunctionType) -> set[str] | None:

@@ -38,6 +38,10 @@ HANDED: Final = "an argument that a partial keeps"
 STORE: Final = "what a library keeps in memory"
 ALWAYS_READ: Final = frozenset({MEMORY, DJANGO_CACHE, ENVIRONMENT, HANDED, STORE})
 """State that counts as read whatever the agent's code names."""
+_METRICS: Final = ("prometheus_client.registry", "REGISTRY", "generate_latest")
+"""Where metrics stand, and the name of code that reads them."""
+CHANGED_BY_ALL: Final = ALWAYS_READ | {_METRICS[2]}
+"""State that any code may change, whatever it names."""
 _ENVIRONMENT: Final = frozenset({"environ", "getenv", "putenv"})
 """Names of code that has to do with it."""
 _LOCAL_CACHES: Final = ("django.core.cache.backends.locmem", "_caches")
@@ -112,9 +116,16 @@ def roots(code_names: NameUse, objects: Iterable[weakref.ref[Any]] = ()) -> Iter
         yield from _of_closure(fn, cell_ids)
     for each in objects:
         yield from _of_object(each, code_names, cell_ids)
+    yield from _of_process(code_names)
+
+
+def _of_process(code_names: NameUse) -> Iterator[Root]:
+    """Name what a library or the system keeps for the whole process."""
     yield Root(MEMORY, "value", memory_databases)
     if (module := sys.modules.get(_LOCAL_CACHES[0])) is not None:
         yield Root(DJANGO_CACHE, "table", vars(module), _LOCAL_CACHES[1])
+    if (module := sys.modules.get(_METRICS[0])) is not None and _METRICS[2] in code_names.either:
+        yield Root(f"prometheus_client:{_METRICS[2]}", "table", vars(module), _METRICS[1])
     if not code_names.either.isdisjoint(_ENVIRONMENT):
         yield Root(ENVIRONMENT, "value", os.environ)
 

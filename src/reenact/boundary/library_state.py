@@ -44,6 +44,26 @@ def _entries(name: str) -> Callable[[Any], Any]:
     return read
 
 
+def _circuit(storage: Any) -> Any:
+    """Tell whether a circuit is open, and after how many failures it is to be."""
+    return storage._state, storage._fail_counter, storage._success_counter  # noqa: SLF001 - no code of the agent's runs so
+
+
+def _breakers(repository: Any) -> Any:
+    circuits = itertools.islice(repository.breakers.items(), _MOST)
+    return [(name, context.state, context.failure_count) for name, context in circuits]
+
+
+def _metrics(registry: Any) -> list[Any]:
+    """Read what the program counted, so far as it is in a registry of prometheus_client's.
+
+    Collectors of another kind tell of the process, and read the system.
+    """
+    counted = [each for each in [*registry._collector_to_names] if "_documentation" in vars(each)]  # noqa: SLF001 - as above
+    samples = (sample for each in counted for metric in each.collect() for sample in metric.samples)
+    return [(each.name, [*each.labels.values()], each.value) for each in itertools.islice(samples, _MOST)]
+
+
 _STORES: Final[dict[str, Callable[[Any], Any]]] = {
     "langgraph.checkpoint.memory.InMemorySaver": _checkpoints,
     "langgraph.store.memory.InMemoryStore": _entries("_data"),
@@ -55,9 +75,14 @@ _STORES: Final[dict[str, Callable[[Any], Any]]] = {
     "limits.aio.storage.memory.MemoryStorage": _entries("storage"),
     "litestar.stores.memory.MemoryStore": _entries("_store"),
     "aiocache.backends.memory.SimpleMemoryBackend": _entries("_cache"),
+    "pybreaker.CircuitMemoryStorage": _circuit,
+    "purgatory.service._async.repository.AsyncInMemoryRepository": _breakers,
+    "purgatory.service._sync.repository.SyncInMemoryRepository": _breakers,
+    "pyrate_limiter.buckets.in_memory_bucket.InMemoryBucket": lambda value: len(value.items),
 }
 """Likewise of stores and caches in memory, which keep for a program what it gave a library, by any name or none."""
 _KINDS: Final[dict[str, Callable[[Any], Any]]] = {
+    "prometheus_client.registry.CollectorRegistry": _metrics,
     "random.Random": random.Random.getstate,
     "numpy.random._generator.Generator": lambda value: repr(value.bit_generator.state),
     "numpy.random.mtrand.RandomState": lambda value: repr(value.get_state()),
