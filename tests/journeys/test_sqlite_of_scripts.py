@@ -47,6 +47,14 @@ database.commit()
 print([row[1] for row in database.execute("PRAGMA table_info(lines)")], weigh("cup"))
 print(database.execute("SELECT note FROM lines").fetchall())
 """,
+    "what is set up": """
+database = sqlite3.connect("shop.db")
+database.execute("CREATE TABLE IF NOT EXISTS notes(note TEXT)")
+database.execute("CREATE INDEX IF NOT EXISTS by_item ON orders(item)")
+database.executescript("CREATE VIEW IF NOT EXISTS dear AS SELECT * FROM orders WHERE price > 3;"
+                       "CREATE TRIGGER IF NOT EXISTS made AFTER INSERT ON lines BEGIN SELECT 1; END")
+print(database.execute("SELECT count(*) FROM dear").fetchone()[0] > 0, weigh("cup"))
+""",
     "only read": """
 database = sqlite3.connect("file:" + os.getcwd() + "/sh%6fp.db?mode=ro", uri=True)
 print(database.execute("SELECT sum(price) FROM orders").fetchone()[0], weigh("cup"))

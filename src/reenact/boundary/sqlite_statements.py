@@ -411,6 +411,13 @@ def give_up() -> None:
         pass_by_all()
 
 
+def lacks(connected: Connected, error: Exception) -> bool:
+    """Tell whether a set-up failed for a table that the recorded file had, and the file of a replay has not."""
+    answers = getattr(getattr(door.doorman(), "stubs", None), "answers_database", None)
+    unit = None if inbound.current() is None else lanes.current().reel.again
+    return answers is not None and answers(unit, connected.name) and str(error).startswith("no such ")
+
+
 def answer(connected: Connected, operation: str, text: str, given: Given) -> dict[str, Json] | None:
     """Give what came back when it was recorded; None where the copy is asked. Raises what was raised, or a `Miss`."""
     answers = getattr(getattr(door.doorman(), "stubs", None), "answers_database", None)

@@ -14,8 +14,9 @@ from __future__ import annotations
 import contextvars
 import gc
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
-from functools import wraps
+from functools import partial, wraps
 from itertools import chain, islice
 from types import TracebackType
 from typing import Any, Final, cast
@@ -81,7 +82,7 @@ class _Cursor:
         if connected is None or not isinstance(text, str):
             return run(text, *parameters)
         if not sqlite_statements.is_looked_at(connected, text):
-            return run(text, *parameters)
+            return self._set_up(connected, partial(run, text, *parameters))
         if operation == MANY and parameters:
             rows = _Rows(parameters[0])
             if rows.further is not None:
@@ -104,6 +105,15 @@ class _Cursor:
             raise
         self._note(statement, connection)
         return self
+
+    def _set_up(self, connected: Connected, run: Callable[[], Any]) -> Any:
+        """Do in the copy what sets a connection up; what it is for may be missing there."""
+        try:
+            return run()
+        except sys.modules["sqlite3"].OperationalError as error:
+            if not (door.is_strict() and sqlite_statements.lacks(connected, error)):
+                raise
+            return self._native.execute(self, _NOTHING)
 
     def _answer(self, connected: Connected, text: str, result: dict[str, Json]) -> Any:
         self._native.execute(self, _columns(result))
