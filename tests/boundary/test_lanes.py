@@ -621,6 +621,17 @@ def test_a_job_that_runs_its_function_in_a_context_of_before_has_its_own_lane() 
     assert lanes.current() is here
 
 
+def test_a_thread_that_runs_its_function_in_a_context_of_before_has_its_own_lane() -> None:
+    names: list[str] = []
+    context = contextvars.copy_context()
+    for _ in range(2):
+        thread = threading.Thread(target=lambda: context.run(lambda: names.append(lanes.current().path)))
+        thread.start()
+        thread.join()
+    label = "main/test_a_thread_that_runs_its_function_in_a_context_of_before_has_its_own_lane.<locals>.<lambda>"
+    assert names == [f"{label}#0", f"{label}#1"]
+
+
 def test_a_task_that_a_job_starts_is_told_by_its_context() -> None:
     names: list[str] = []
     context = contextvars.copy_context()

@@ -202,7 +202,7 @@ class _OfThread(threading.local):
     ended: Lane | None = None
     """The job that came to its end last, until its future is resolved."""
     job: Lane | None = None
-    """The job of a pool that runs, where nobody set a lane since by hand."""
+    """The job of a pool that runs, or the lane of the thread, where nobody set one since by hand."""
 
 
 _local = _OfThread()
@@ -357,8 +357,11 @@ def _in_context(work: object) -> partial[Any] | None:
     return bound_call if bound_call.args and runs_in_context(bound_call.func) else None
 
 
-def carried(lane: Lane, work: Callable[..., Any], *, job: bool = False) -> Callable[..., Any]:
-    """Make `work` run on `lane`, below the call that spawned it. Only our own variables are carried."""
+def carried(lane: Lane, work: Callable[..., Any], *, job: bool = False, on_thread: bool = False) -> Callable[..., Any]:
+    """Make `work` run on `lane`, below the call that spawned it. Only our own variables are carried.
+
+    It is the `job` of a pool, or all that is done `on_thread`.
+    """
     here, further = place.current(), [(variable, variable.get()) for variable in _further]
     wrapped = _in_context(work)
     if wrapped is not None:
@@ -372,7 +375,7 @@ def carried(lane: Lane, work: Callable[..., Any], *, job: bool = False) -> Calla
         before, stood, outer = _LANE.get(), place.move(here), _local.job
         others = [(variable, variable.get()) for variable, _ in further]
         _LANE.set(lane)
-        _local.job = lane if job else None
+        _local.job = lane if job or on_thread else None
         _set(further)
         try:
             return work(*args, **kwargs)
@@ -496,7 +499,8 @@ def _prepare(thread: threading.Thread) -> Callable[[], object]:
         attributes["_args"] = (*args[: at - 1], carried(lane, args[at - 1]), *args[at:])
     else:
         lane = _spawn_threaded(label(target) if target is not None else type(thread).__qualname__)
-    run = carried(lane, thread.run)
+    is_own = code is not None and not is_of_package(code.co_filename)  # else it may work for whoever hands it something
+    run = carried(lane, thread.run, on_thread=is_own)
 
     def restore() -> None:
         attributes.pop("run", None)
