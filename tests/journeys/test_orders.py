@@ -327,7 +327,7 @@ def test_a_lock_that_is_taken_too_often_makes_the_recording_partial(desk: Desk) 
 lock = threading.Lock()
 
 def take():
-    for _ in range(6_000):
+    for _ in range(11_000):
         with lock:
             ends.append(threading.current_thread().name)
 
