@@ -322,6 +322,32 @@ ends += found
     assert (replay.returncode, replay.stdout) == (0, recorded.stdout), replay.stderr
 
 
+def test_main_goes_on_behind_a_thread_where_it_did_when_recorded(desk: Desk) -> None:
+    lines = """
+import os, time
+
+def wait():
+    time.sleep(0.05)
+    ends.append("waited")
+
+def compute():
+    end = time.perf_counter() + (0 if "FAST" in os.environ else 0.5)
+    while time.perf_counter() < end:
+        pass
+
+note()
+threading.Thread(target=wait, daemon=True).start()
+computing = threading.Thread(target=compute)
+computing.start()
+computing.join()
+print(ends)
+"""
+    desk.write("agent.py", BEGIN + lines)
+    assert desk.reenact("run", "-q", "--", "python", "agent.py").stdout == "['waited']\n"
+    again = desk.reenact("replay", "last", environ=desk.settings() | {"FAST": "1"})
+    assert (again.returncode, again.stdout) == (0, "['waited']\n"), again.stderr
+
+
 def test_a_lock_that_is_taken_too_often_makes_the_recording_partial(desk: Desk) -> None:
     lines = """
 lock = threading.Lock()

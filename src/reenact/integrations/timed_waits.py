@@ -225,10 +225,12 @@ def _met(original: Callable[..., int]) -> Callable[..., int]:
 def _join(original: Callable[..., None]) -> Callable[..., None]:
     @wraps(original)
     def join(self: threading.Thread, timeout: float | None = None) -> None:
-        waiting = begun(timeout, _getframe().f_back)
+        frame = _getframe().f_back
+        waiting = begun(timeout, frame)
         if waiting is None or timeout is None:
             original(self, timeout)
             if timeout is None:
+                pauses.goes_on(frame)
                 pauses.learn(self)
         elif not is_late_again(waiting, timeout):
             waited(waiting, timeout, lambda seconds: original(self, seconds), lambda _: self.is_alive())
