@@ -55,6 +55,20 @@ def passed(one: str, other: str, log: str | None = None) -> dict[str, int] | Non
             {"process ids": 2},
             id="a process id in the id of a message and in its name in a Maildir",
         ),
+        pytest.param(
+            "[11/25/26 22:37:53] INFO     said it",
+            "[11/25/26 22:38:21] INFO     said it",
+            None,
+            {"times": 1},
+            id="the time of rich's log",
+        ),
+        pytest.param(
+            "                    INFO     said it",
+            "[11/25/26 22:38:21] INFO     said it",
+            None,
+            {"times": 1},
+            id="a time that rich leaves out",
+        ),
     ],
 )
 def test_two_runs_differ_in_it(one: str, other: str, log: str | None, kinds: dict[str, int]) -> None:
@@ -68,6 +82,9 @@ def test_two_runs_differ_in_it(one: str, other: str, log: str | None, kinds: dic
         pytest.param("by ThreadPoolExecutor-0_1", "by ThreadPoolExecutor-1_1", None, id="another pool"),
         pytest.param("release 1.20277.0", "release 1.3.0", None, id="a version"),
         pytest.param("on stage_1", "on stage_2", None, id="a name outside of logging's field"),
+        pytest.param("[11/25/26 22:37:53] INFO a", "[11/24/26 22:37:53] INFO a", None, id="another day in rich's log"),
+        pytest.param("                    INFO a", "[11/24/26 22:37:53] INFO a", None, id="another day than none"),
+        pytest.param("                    INFO a", "[11/25/26 22:37:53] WARNING a", None, id="another level"),
         pytest.param("[fetch_1] 3 done", "[fetch_0] 4 done", "[%(threadName)s] %(message)s", id="what it says"),
     ],
 )

@@ -7,6 +7,7 @@
 - the address of an object, as its default `repr` tells it (`at 0x…`)
 - the id of a thread of its own run, as `threading.get_ident` gives it
 - which thread of a pool it was: the number behind the pool's name
+- whether a line of rich's log has its time, which the line before may have as well
 - in what `logging` writes the same two, the milliseconds of a time and those since the start, where its format has them
 
 Both sides must have such a value at the same place. Names and UUIDs have to map one to one, throughout two runs, where
@@ -43,6 +44,7 @@ _FORMS: Final = (
     rf"(?:{_WEEKDAY}) (?P<m2>{_MONTH}) (?P<d2>[ \d]\d) {_CLOCK.format(2)} (?P<y2>\d{{4}})",
     rf"(?P<y3>\d{{4}})[-/](?P<n3>\d\d)[-/](?P<d3>\d\d)(?:[T _]{_CLOCK.format(3)}{_ZONE.format(3)})?",
     r"(?P<y4>\d{4})(?P<n4>\d\d)(?P<d4>\d\d)[T_-]?(?P<h4>\d\d)(?P<mi4>\d\d)(?P<s4>\d\d)(?P<z4>Z)?(?!\d)",
+    rf"(?P<n6>\d\d)/(?P<d6>\d\d)/(?P<y6>\d\d) {_CLOCK.format(6)}",
     r"(?P<h5>\d\d):(?P<mi5>\d\d):(?P<s5>\d\d)(?:[.,](?P<f5>\d{1,9}))?",
     r"(?P<chain>\d+(?:\.\d+){2,})",
     r"(?P<number>\d+(?:\.\d+)?)",
@@ -53,6 +55,10 @@ _FIELD: Final = re.compile(r"%\((\w+)\)[-#0 +]*\d*(?:\.\d+)?[sdfiu]|%%")
 _POOL: Final = re.compile(r"\b(?:ThreadPoolExecutor-\d+|asyncio)_(?P<number>\d+)\b")
 _MAILDIR: Final = re.compile(r"\b\d+\.(?:[A-Z]\d+)*P(?P<process>\d+)Q\d+\.")
 """The name of a message in a Maildir, as `mailbox` makes it."""
+_SHORT: Final = 2
+"""Digits of a year of our century, as `%x` of `time.strftime` gives it."""
+_RICH: Final = re.compile(r"(?:\[(?P<time>[\d/: ]+)\]| {10}| {19})(?= [A-Z]{4,8} )")
+"""How a line of rich's log begins: the time, or blanks where the line before has the same."""
 _OF_A_LINE: Final = {
     "thread": r"(?P<thread>\d+)",
     "relativeCreated": r"(?P<relative>\d+(?:\.\d+)?)",
@@ -194,17 +200,7 @@ def _marked(text: str, side: Side, log: str | None, *, dates: bool) -> list[tupl
 
     Those that are nothing volatile are among them: what is found by its form alone parts two texts alike.
     """
-    marks: list[tuple[int, int, frozenset[str]]] = []
-    if log and (fields := _line(log)) is not None and (match := fields.fullmatch(text)) is not None:
-        groups = match.groupdict()
-        if groups.get("thread") is not None:
-            marks.append((*match.span("thread"), frozenset({"thread ids"})))
-        if groups.get("relative") is not None and _is_within(groups["relative"], side):
-            marks.append((*match.span("relative"), frozenset({"relative times"})))
-        if groups.get("msecs") is not None:
-            marks.append((*match.span("msecs"), frozenset({"times"})))
-        if groups.get("worker") is not None:
-            marks.append((*match.span("worker"), frozenset({"threads of a pool"})))
+    marks = [*_of_log_line(text, side, log)]
     for name in side.temporary:
         at = text.find(name) if name else -1
         while at >= 0:
@@ -220,6 +216,28 @@ def _marked(text: str, side: Side, log: str | None, *, dates: bool) -> list[tupl
             marks.append((*(_quoted(text, *match.span()) if "thread ids" in kinds else match.span()), kinds))
     order = {begin: number for number, (begin, _, _) in enumerate(marks)}
     return sorted(marks, key=lambda each: (each[0], order[each[0]]))
+
+
+def _of_log_line(text: str, side: Side, log: str | None) -> Iterator[tuple[int, int, frozenset[str]]]:
+    """Find what a line of a log has by its format, or by being rich's."""
+    if log and (fields := _line(log)) is not None and (match := fields.fullmatch(text)) is not None:
+        groups = match.groupdict()
+        if groups.get("thread") is not None:
+            yield *match.span("thread"), frozenset({"thread ids"})
+        if groups.get("relative") is not None and _is_within(groups["relative"], side):
+            yield *match.span("relative"), frozenset({"relative times"})
+        if groups.get("msecs") is not None:
+            yield *match.span("msecs"), frozenset({"times"})
+        if groups.get("worker") is not None:
+            yield *match.span("worker"), frozenset({"threads of a pool"})
+    if (line := _RICH.match(text)) is not None and _is_of_run(line["time"], side):
+        yield *line.span(), frozenset({"times"})
+
+
+def _is_of_run(time: str | None, side: Side) -> bool:
+    """Tell whether a text is a time of the run's, or left out."""
+    match = _VALUE.fullmatch(time) if time else None
+    return not time or (match is not None and _is_time(match.groupdict(), side, dates=True))
 
 
 def _quoted(text: str, begin: int, end: int) -> tuple[int, int]:
@@ -295,7 +313,7 @@ def _of_number(text: str, side: Side) -> frozenset[str]:
 
 def _is_time(groups: dict[str, str | None], side: Side, *, dates: bool) -> bool:
     def of(name: str) -> str | None:
-        return next((groups[f"{name}{at}"] for at in range(1, 6) if groups.get(f"{name}{at}")), None)
+        return next((groups[f"{name}{at}"] for at in range(1, 7) if groups.get(f"{name}{at}")), None)
 
     hour, year = of("h"), of("y")
     if hour is None and not dates:
@@ -304,7 +322,7 @@ def _is_time(groups: dict[str, str | None], side: Side, *, dates: bool) -> bool:
     length = _DAY if hour is None else 60 * _SECOND if of("s") is None else 0 if of("f") else _SECOND
     month = _MONTHS.index(of("m") or "") + 1 if of("m") else int(of("n") or 1)
     zones = [_zone(of("z"))] if of("z") else [UTC, timezone(timedelta(seconds=side.offset_s))]
-    days = [(int(year), month, int(of("d") or 1))] if year else None
+    days = [(int(year) + 2000 * (len(year) == _SHORT), month, int(of("d") or 1))] if year else None
     return any(_falls(each, days, clock, length, side) for each in zones)
 
 
