@@ -235,12 +235,12 @@ def test_what_is_not_recorded_runs_on_from_what_is(held: Held) -> None:
         return datetime.now().timestamp()
 
     did = held.record(lambda: work(more=False))
-    time.sleep(1)
-    begun = time.monotonic()
+    time.sleep(5)  # longer than a busy machine takes from one line to the next
+    begun = time.time()
     again = held.replay(did, lambda: work(more=True))
     first, second = again.value
     assert first == did.value[0]
-    assert first <= second <= first + time.monotonic() - begun
+    assert first <= second < begun
     assert again.result is not None
     assert again.result.result == "same"
     assert [each["site"] for each in again.result.volatile] == [f"{__name__}:{other.__qualname__} datetime.now"]
