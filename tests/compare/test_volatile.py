@@ -56,13 +56,6 @@ def passed(one: str, other: str, log: str | None = None) -> dict[str, int] | Non
             id="a process id in the id of a message and in its name in a Maildir",
         ),
         pytest.param(
-            "[11/25/26 22:37:53] INFO     said it",
-            "[11/25/26 22:38:21] INFO     said it",
-            None,
-            {"times": 1},
-            id="the time of rich's log",
-        ),
-        pytest.param(
             "                    INFO     said it",
             "[11/25/26 22:38:21] INFO     said it",
             None,
@@ -85,11 +78,40 @@ def test_two_runs_differ_in_it(one: str, other: str, log: str | None, kinds: dic
         pytest.param("[11/25/26 22:37:53] INFO a", "[11/24/26 22:37:53] INFO a", None, id="another day in rich's log"),
         pytest.param("                    INFO a", "[11/24/26 22:37:53] INFO a", None, id="another day than none"),
         pytest.param("                    INFO a", "[11/25/26 22:37:53] WARNING a", None, id="another level"),
+        pytest.param("I1125 22:37:53.1 7 a.py:1] a", "I1127 22:37:53.1 7 a.py:1] a", None, id="absl's, another day"),
+        pytest.param(
+            "I1125 22:37:53.1 7 a.py:1] a", "W1125 22:37:53.1 7 a.py:1] a", None, id="another level of absl's"
+        ),
         pytest.param("[fetch_1] 3 done", "[fetch_0] 4 done", "[%(threadName)s] %(message)s", id="what it says"),
     ],
 )
 def test_two_runs_do_not_differ_in_it(one: str, other: str, log: str | None) -> None:
     assert passed(one, other, log) is None
+
+
+@pytest.mark.always
+@pytest.mark.parametrize(
+    ("one", "other", "kinds"),
+    [
+        pytest.param(
+            "[11/25/26 22:37:53] INFO  said it", "[11/26/26 22:38:21] INFO  said it", {"times": 1}, id="rich's"
+        ),
+        pytest.param(
+            "[I 261125 22:37:53 web:2348] GET /q", "[I 261126 22:38:21 web:2348] GET /q", {"times": 1}, id="tornado's"
+        ),
+        pytest.param(
+            "I1125 22:37:53.120000 139641235688320 agent.py:12] said it",
+            "I1126 22:38:21.310000 140273435995008 agent.py:12] said it",
+            {"times": 2, "thread ids": 1},
+            id="absl's",
+        ),
+    ],
+)
+def test_a_log_of_another_day_is_the_same(one: str, other: str, kinds: dict[str, int]) -> None:
+    day = 86_400_000_000_000
+    tomorrow = replace(B, began_ns=B.began_ns + day, ended_ns=B.ended_ns + day)
+    assert Volatile(A, tomorrow).alike(one, other) == kinds
+    assert Volatile(A, B).alike(one, other) is None
 
 
 FIRST, SECOND, THIRD = (f"{number}8f0c862-ed23-49ee-bb1b-841840fb1283" for number in (1, 2, 3))

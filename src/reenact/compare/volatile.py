@@ -7,6 +7,7 @@
 - the address of an object, as its default `repr` tells it (`at 0x…`)
 - the id of a thread of its own run, as `threading.get_ident` gives it
 - which thread of a pool it was: the number behind the pool's name
+- the day in a line of absl's log
 - whether a line of rich's log has its time, which the line before may have as well
 - in what `logging` writes the same two, the milliseconds of a time and those since the start, where its format has them
 
@@ -45,6 +46,7 @@ _FORMS: Final = (
     rf"(?P<y3>\d{{4}})[-/](?P<n3>\d\d)[-/](?P<d3>\d\d)(?:[T _]{_CLOCK.format(3)}{_ZONE.format(3)})?",
     r"(?P<y4>\d{4})(?P<n4>\d\d)(?P<d4>\d\d)[T_-]?(?P<h4>\d\d)(?P<mi4>\d\d)(?P<s4>\d\d)(?P<z4>Z)?(?!\d)",
     rf"(?P<n6>\d\d)/(?P<d6>\d\d)/(?P<y6>\d\d) {_CLOCK.format(6)}",
+    rf"(?P<y7>\d\d)(?P<n7>\d\d)(?P<d7>\d\d) {_CLOCK.format(7)}",
     r"(?P<h5>\d\d):(?P<mi5>\d\d):(?P<s5>\d\d)(?:[.,](?P<f5>\d{1,9}))?",
     r"(?P<chain>\d+(?:\.\d+){2,})",
     r"(?P<number>\d+(?:\.\d+)?)",
@@ -59,6 +61,8 @@ _SHORT: Final = 2
 """Digits of a year of our century, as `%x` of `time.strftime` gives it."""
 _RICH: Final = re.compile(r"(?:\[(?P<time>[\d/: ]+)\]| {10}| {19})(?= [A-Z]{4,8} )")
 """How a line of rich's log begins: the time, or blanks where the line before has the same."""
+_ABSL: Final = re.compile(r"[A-Z](?P<day>\d{4}) \d\d:\d\d:\d\d\.\d+ ")
+"""How a line of absl's log begins: a letter, and the month and day, with the time behind."""
 _OF_A_LINE: Final = {
     "thread": r"(?P<thread>\d+)",
     "relativeCreated": r"(?P<relative>\d+(?:\.\d+)?)",
@@ -232,6 +236,8 @@ def _of_log_line(text: str, side: Side, log: str | None) -> Iterator[tuple[int, 
             yield *match.span("worker"), frozenset({"threads of a pool"})
     if (line := _RICH.match(text)) is not None and _is_of_run(line["time"], side):
         yield *line.span(), frozenset({"times"})
+    if (line := _ABSL.match(text)) is not None and (int(line["day"][:2]), int(line["day"][2:])) in _months(side):
+        yield *line.span("day"), frozenset({"times"})
 
 
 def _is_of_run(time: str | None, side: Side) -> bool:
@@ -313,7 +319,7 @@ def _of_number(text: str, side: Side) -> frozenset[str]:
 
 def _is_time(groups: dict[str, str | None], side: Side, *, dates: bool) -> bool:
     def of(name: str) -> str | None:
-        return next((groups[f"{name}{at}"] for at in range(1, 7) if groups.get(f"{name}{at}")), None)
+        return next((groups[f"{name}{at}"] for at in range(1, 8) if groups.get(f"{name}{at}")), None)
 
     hour, year = of("h"), of("y")
     if hour is None and not dates:
@@ -343,6 +349,11 @@ def _falls(
 def _days(zone: timezone, side: Side) -> set[tuple[int, int, int]]:
     ends = (datetime.fromtimestamp(ns / _SECOND, zone) for ns in (side.began_ns, side.ended_ns))
     return {(each.year, each.month, each.day) for each in ends}
+
+
+def _months(side: Side) -> set[tuple[int, int]]:
+    zones = (UTC, timezone(timedelta(seconds=side.offset_s)))
+    return {(month, day) for zone in zones for _, month, day in _days(zone, side)}
 
 
 def _zone(spelled: str | None) -> timezone:
