@@ -91,27 +91,43 @@ def test_two_runs_do_not_differ_in_it(one: str, other: str, log: str | None) -> 
 
 @pytest.mark.always
 @pytest.mark.parametrize(
-    ("one", "other", "kinds"),
+    ("one", "other", "kinds", "log"),
     [
-        pytest.param(
-            "[11/25/26 22:37:53] INFO  said it", "[11/26/26 22:38:21] INFO  said it", {"times": 1}, id="rich's"
+        *(
+            pytest.param(one, other, {"times": 1}, f"%(asctime:{dates})s %(levelname)s %(message)s", id=dates)
+            for dates, one, other in (
+                ("%m/%d/%Y %I:%M:%S %p", "11/25/2026 10:37:53 PM INFO 11", "11/26/2026 10:38:21 PM INFO 11"),
+                ("%m-%d %H:%M", "11-25 22:37 INFO 11", "11-26 22:38 INFO 11"),
+                ("%d-%b-%y %H:%M:%S", "25-Nov-26 22:37:53 INFO 11", "26-Nov-26 22:38:21 INFO 11"),
+                ("%b %d %H:%M:%S", "Nov 25 22:37:53 INFO 11", "Nov 26 22:38:21 INFO 11"),
+                ("%d.%m.", "25.11. INFO 11", "26.11. INFO 11"),
+            )
         ),
         pytest.param(
-            "[I 261125 22:37:53 web:2348] GET /q", "[I 261126 22:38:21 web:2348] GET /q", {"times": 1}, id="tornado's"
+            "[11/25/26 22:37:53] INFO  said it", "[11/26/26 22:38:21] INFO  said it", {"times": 1}, None, id="rich's"
+        ),
+        pytest.param(
+            "[I 261125 22:37:53 web:2348] GET /q",
+            "[I 261126 22:38:21 web:2348] GET /q",
+            {"times": 1},
+            None,
+            id="tornado's",
         ),
         pytest.param(
             "I1125 22:37:53.120000 139641235688320 agent.py:12] said it",
             "I1126 22:38:21.310000 140273435995008 agent.py:12] said it",
             {"times": 2, "thread ids": 1},
+            None,
             id="absl's",
         ),
     ],
 )
-def test_a_log_of_another_day_is_the_same(one: str, other: str, kinds: dict[str, int]) -> None:
+def test_a_log_of_another_day_is_the_same(one: str, other: str, kinds: dict[str, int], log: str | None) -> None:
     day = 86_400_000_000_000
     tomorrow = replace(B, began_ns=B.began_ns + day, ended_ns=B.ended_ns + day)
-    assert Volatile(A, tomorrow).alike(one, other) == kinds
-    assert Volatile(A, B).alike(one, other) is None
+    assert Volatile(A, tomorrow).alike(one, other, log=log) == kinds
+    assert Volatile(A, tomorrow).alike(one, f"{other}2", log=log) is None
+    assert Volatile(A, B).alike(one, other, log=log) is None
 
 
 FIRST, SECOND, THIRD = (f"{number}8f0c862-ed23-49ee-bb1b-841840fb1283" for number in (1, 2, 3))

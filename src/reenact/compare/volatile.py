@@ -53,7 +53,7 @@ _FORMS: Final = (
 )
 _VALUE: Final = re.compile("|".join(rf"(?<![0-9A-Za-z.])(?:{form})(?![0-9A-Za-z])" for form in _FORMS))
 _UUID: Final = re.compile(_FORMS[0].replace("?P<uuid>", "?:"))
-_FIELD: Final = re.compile(r"%\((\w+)\)[-#0 +]*\d*(?:\.\d+)?[sdfiu]|%%")
+_FIELD: Final = re.compile(r"%\((\w+)(?::([^)]*))?\)[-#0 +]*\d*(?:\.\d+)?[sdfiu]|%%")
 _POOL: Final = re.compile(r"\b(?:ThreadPoolExecutor-\d+|asyncio)_(?P<number>\d+)\b")
 _MAILDIR: Final = re.compile(r"\b\d+\.(?:[A-Z]\d+)*P(?P<process>\d+)Q\d+\.")
 """The name of a message in a Maildir, as `mailbox` makes it."""
@@ -63,13 +63,40 @@ _RICH: Final = re.compile(r"(?:\[(?P<time>[\d/: ]+)\]| {10}| {19})(?= [A-Z]{4,8}
 """How a line of rich's log begins: the time, or blanks where the line before has the same."""
 _ABSL: Final = re.compile(r"[A-Z](?P<day>\d{4}) \d\d:\d\d:\d\d\.\d+ ")
 """How a line of absl's log begins: a letter, and the month and day, with the time behind."""
+_SHORT_FOR: Final = {
+    "%c": "%a %b %e %H:%M:%S %Y",
+    "%x": "%D",
+    "%X": "%T",
+    "%F": "%Y-%m-%d",
+    "%D": "%m/%d/%y",
+    "%h": "%b",
+    "%T": "%H:%M:%S",
+    "%R": "%H:%M",
+    "%r": "%I:%M:%S %p",
+    "%e": "%d",
+}
+"""Letters of `time.strftime` that stand for others in the locale C; a day below ten has a blank or a zero."""
+_SPELLED: Final = {
+    **dict.fromkeys("mHIMSy", r"\d\d"),
+    "d": r"[ \d]\d",
+    "Y": r"\d{4}",
+    "f": r"\d{6}",
+    "j": r"\d{3}",
+    "z": r"[+-]\d{4}",
+    "%": "%",
+    **dict.fromkeys("abp", r"[^\W\d]{2,4}"),
+    **dict.fromkeys("AB", r"[^\W\d]+"),
+}
+_LETTERS: Final = {"Yy": "y", "dj": "d", "HI": "h", "M": "m", "S": "s"}
+"""What letters tell: the year, the day, hours, minutes, seconds."""
 _OF_A_LINE: Final = {
     "thread": r"(?P<thread>\d+)",
     "relativeCreated": r"(?P<relative>\d+(?:\.\d+)?)",
     "msecs": r"(?P<msecs>\d{1,3}(?:\.\d+)?)",
     "threadName": r"(?:\S+_(?P<worker>\d+)|\S.*?)",
+    "asctime": "",
 }
-_NUMBERS: Final = frozenset({"process", "lineno", "levelno", "created", *_OF_A_LINE} - {"threadName"})
+_NUMBERS: Final = frozenset({"process", "lineno", "levelno", "created", *_OF_A_LINE} - {"threadName", "asctime"})
 _WORDS: Final = frozenset({"levelname", "name", "module", "funcName", "filename", "pathname", "processName"})
 """Fields of a log line (`logging.LogRecord`) that hold a number, or no blank."""
 _REPLACED: Final = frozenset({"replaced", "thread ids", "times"})
@@ -230,6 +257,8 @@ def _of_log_line(text: str, side: Side, log: str | None) -> Iterator[tuple[int, 
             yield *match.span("thread"), frozenset({"thread ids"})
         if groups.get("relative") is not None and _is_within(groups["relative"], side):
             yield *match.span("relative"), frozenset({"relative times"})
+        if groups.get("asctime") is not None and _is_dated(groups["asctime"], _dates(log), side):
+            yield *match.span("asctime"), frozenset({"times"})
         if groups.get("msecs") is not None:
             yield *match.span("msecs"), frozenset({"times"})
         if groups.get("worker") is not None:
@@ -238,6 +267,52 @@ def _of_log_line(text: str, side: Side, log: str | None) -> Iterator[tuple[int, 
         yield *line.span(), frozenset({"times"})
     if (line := _ABSL.match(text)) is not None and (int(line["day"][:2]), int(line["day"][2:])) in _months(side):
         yield *line.span("day"), frozenset({"times"})
+
+
+def _dates(log: str) -> str:
+    """Give the format of dates that the first time of a log's format has."""
+    return next((_whole(dates) for match in _FIELD.finditer(log) if (dates := match.group(2)) is not None), "")
+
+
+def _whole(dates: str) -> str:
+    """Write out what stands for several letters."""
+    for short, letters in _SHORT_FOR.items():
+        dates = dates.replace(short, letters)
+    return dates
+
+
+def _dated(dates: str) -> str:
+    """Make the pattern of the times that a format of dates spells; nothing where it has other letters."""
+    pattern, at, whole = "", 0, _whole(dates)
+    for match in re.finditer(r"%(.)", whole):
+        if match[1] not in _SPELLED:
+            return ""
+        pattern += re.escape(whole[at : match.start()]) + _SPELLED[match[1]]
+        at = match.end()
+    return rf"\s*(?P<asctime>{pattern}{re.escape(whole[at:])})\s*" if pattern else ""
+
+
+def _is_dated(text: str, dates: str, side: Side) -> bool:
+    """Tell whether a text that a format of dates spelled is a time of the run's."""
+    try:
+        moment = datetime.strptime(text.strip(), dates)  # noqa: DTZ007 - its zone is tried below
+    except ValueError:
+        return False
+    given = {
+        letter for letters, means in _LETTERS.items() for each in letters if f"%{each}" in dates for letter in means
+    }
+    length = next(
+        (size for letter, size in (("s", _SECOND), ("m", 60 * _SECOND), ("h", 3600 * _SECOND)) if letter in given), _DAY
+    )
+    clock = moment.hour, moment.minute, moment.second, moment.microsecond * 1000
+    for zone in (UTC, timezone(timedelta(seconds=side.offset_s))):
+        days = [
+            (moment.year if "y" in given else year, *((moment.month, moment.day) if "d" in given else (month, day)))
+            for year, month, day in _days(zone, side)
+        ]
+        if _falls(zone, days, clock, length, side):
+            return True
+    return False
 
 
 def _is_of_run(time: str | None, side: Side) -> bool:
@@ -275,8 +350,10 @@ def _line(log: str) -> re.Pattern[str] | None:
         name = match.group(1) or ""
         pattern += re.escape(log[at : match.start()])
         at = match.end()
-        pattern += _pattern(name, fresh=name not in field_names)
-        field_names.add(name)
+        named = match.group(2) is not None
+        dated = _dated(match.group(2)) if name == "asctime" and named and name not in field_names else ""
+        pattern += dated or _pattern(name, fresh=name != "asctime" and name not in field_names)
+        field_names |= {name} if name != "asctime" or dated else set()
     return re.compile(pattern + re.escape(log[at:]), re.DOTALL) if field_names & _OF_A_LINE.keys() else None
 
 

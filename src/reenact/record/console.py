@@ -279,5 +279,6 @@ def _source(text: object, frame: Any) -> Source | None:
 
 
 def _form(handler: Any) -> str:
-    spelled = getattr(getattr(handler, "formatter", None), "_fmt", "%(message)s")
-    return spelled if isinstance(spelled, str) else ""
+    from reenact.record.log_format import log_format  # most programs log nothing
+
+    return log_format(handler) or "%(message)s"

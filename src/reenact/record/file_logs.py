@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections import Counter
 
+from reenact.record.log_format import log_format
 from reenact.values.json import Json
 
 
 def facts(handler: object) -> dict[str, Json]:
     """Say in what form the lines of a log are, which file its handler writes to, and how many old ones it keeps."""
-    log_fields: dict[str, Json] = {"log": _format(handler)}
+    log_fields: dict[str, Json] = {"log": log_format(handler)}
     base, backups = getattr(handler, "baseFilename", ""), getattr(handler, "backupCount", 0)
     if isinstance(base, str) and base and isinstance(backups, int) and hasattr(handler, "doRollover"):
         log_fields["log_of"], log_fields["backups"] = os.path.realpath(base), backups
     return log_fields
-
-
-def _format(handler: object) -> str:
-    formatter = getattr(handler, "formatter", None)
-    if formatter is None and handler is not None and "logging" in sys.modules:
-        return "%(message)s"
-    spelled = getattr(formatter, "_fmt", "")
-    return spelled if isinstance(spelled, str) else ""
 
 
 def own_text(text: str, logged: Counter[str]) -> tuple[str, int]:
