@@ -101,6 +101,8 @@ def test_two_runs_do_not_differ_in_it(one: str, other: str, log: str | None) -> 
                 ("%d-%b-%y %H:%M:%S", "25-Nov-26 22:37:53 INFO 11", "26-Nov-26 22:38:21 INFO 11"),
                 ("%b %d %H:%M:%S", "Nov 25 22:37:53 INFO 11", "Nov 26 22:38:21 INFO 11"),
                 ("%d.%m.", "25.11. INFO 11", "26.11. INFO 11"),
+                ("%A", "Wednesday INFO 11", "Thursday INFO 11"),
+                ("%c", "Wed Nov 25 22:37:53 2026 INFO 11", "Thu Nov 26 22:38:21 2026 INFO 11"),
             )
         ),
         pytest.param(

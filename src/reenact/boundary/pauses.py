@@ -33,7 +33,7 @@ _COMPUTED_NS: Final = 200_000
 """As much processor time of others within a pause is more than what goes on in any process."""
 _NOBODY: Final = nullcontext()
 _HANDING_OVER: Final = locks.rlock()
-_HELD_S: Final = 0.25
+_LONGEST_TURN_S: Final = 0.25
 """How long who hands a job over waits for another one at most: a fork or a signal may come between."""
 LONGER_S: Final = 10.0
 """How much longer a replay waits to be woken where the recorded code was."""
@@ -534,11 +534,11 @@ class HandingOver:
     threads may be held so, and the one whose turn it is has none. While recording, who has the number hands over first.
     """
 
-    __slots__ = ("_alone", "_in_turn", "_lane")
+    __slots__ = ("_alone", "_at_work", "_in_turn", "_lane")
 
-    def __init__(self, lane: Lane | None = None) -> None:
-        """`lane` is that of who hands it over, where it is not the current one."""
-        self._lane = lane or lanes.current()
+    def __init__(self, lane: Lane | None = None, *, at_work: bool = False) -> None:
+        """`lane` is that of who does it, where it is not the current one; who is `at_work` behind it is waited for."""
+        self._lane, self._at_work = lane or lanes.current(), at_work
 
     def __enter__(self) -> None:
         self._alone = self._in_turn = False
@@ -555,19 +555,15 @@ class HandingOver:
             pace.wait(turn, lane)
             self._in_turn = True
         if number is not None and not lane.reel.is_full():
-            self._alone = pace is None and _HANDING_OVER.acquire(timeout=_HELD_S)
+            self._alone = pace is None and _HANDING_OVER.acquire(timeout=_LONGEST_TURN_S)
             here, order = place.current(), number()
             lane.reel.paused(lane.path, Pause(order, order, _time_ns(), here.span_id if here is not None else 0))
 
-    def go_on(self) -> None:
-        """Leave the context, and be at work from here on."""
+    def __exit__(self, *_: object) -> None:
         if self._alone:
             _HANDING_OVER.release()
-
-    def __exit__(self, *_: object) -> None:
-        self.go_on()
         try:
-            if self._in_turn and (pace := _STATE.pace) is not None:
+            if self._in_turn and not self._at_work and (pace := _STATE.pace) is not None:
                 pace.handed_over(self._lane)
         except Exception:
             forgive("pauses.handed_over")
@@ -581,9 +577,8 @@ def goes_on(frame: FrameType | None) -> None:
         forgive("pauses.goes_on")
         return
     if is_own:
-        turn = HandingOver()
-        turn.__enter__()
-        turn.go_on()
+        with HandingOver(at_work=True):
+            pass
 
 
 def in_turns(original: Callable[..., Awaitable[T]]) -> Callable[..., Awaitable[T]]:

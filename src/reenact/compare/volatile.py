@@ -76,7 +76,7 @@ _SHORT_FOR: Final = {
     "%e": "%d",
 }
 """Letters of `time.strftime` that stand for others in the locale C; a day below ten has a blank or a zero."""
-_SPELLED: Final = {
+_LETTER_PATTERNS: Final = {
     **dict.fromkeys("mHIMSy", r"\d\d"),
     "d": r"[ \d]\d",
     "Y": r"\d{4}",
@@ -87,16 +87,15 @@ _SPELLED: Final = {
     **dict.fromkeys("abp", r"[^\W\d]{2,4}"),
     **dict.fromkeys("AB", r"[^\W\d]+"),
 }
-_LETTERS: Final = {"Yy": "y", "dj": "d", "HI": "h", "M": "m", "S": "s"}
-"""What letters tell: the year, the day, hours, minutes, seconds."""
+_LENGTHS: Final = {"f": 1_000, "S": _SECOND, "M": 60 * _SECOND, "HI": 3600 * _SECOND}
+"""How long a time lasts by its finest letter, in nanoseconds."""
 _OF_A_LINE: Final = {
     "thread": r"(?P<thread>\d+)",
     "relativeCreated": r"(?P<relative>\d+(?:\.\d+)?)",
     "msecs": r"(?P<msecs>\d{1,3}(?:\.\d+)?)",
     "threadName": r"(?:\S+_(?P<worker>\d+)|\S.*?)",
-    "asctime": "",
 }
-_NUMBERS: Final = frozenset({"process", "lineno", "levelno", "created", *_OF_A_LINE} - {"threadName", "asctime"})
+_NUMBERS: Final = frozenset({"process", "lineno", "levelno", "created", *_OF_A_LINE} - {"threadName"})
 _WORDS: Final = frozenset({"levelname", "name", "module", "funcName", "filename", "pathname", "processName"})
 """Fields of a log line (`logging.LogRecord`) that hold a number, or no blank."""
 _REPLACED: Final = frozenset({"replaced", "thread ids", "times"})
@@ -257,7 +256,7 @@ def _of_log_line(text: str, side: Side, log: str | None) -> Iterator[tuple[int, 
             yield *match.span("thread"), frozenset({"thread ids"})
         if groups.get("relative") is not None and _is_within(groups["relative"], side):
             yield *match.span("relative"), frozenset({"relative times"})
-        if groups.get("asctime") is not None and _is_dated(groups["asctime"], _dates(log), side):
+        if groups.get("asctime") is not None and _is_time_of_run(groups["asctime"], _date_format(log), side):
             yield *match.span("asctime"), frozenset({"times"})
         if groups.get("msecs") is not None:
             yield *match.span("msecs"), frozenset({"times"})
@@ -269,49 +268,43 @@ def _of_log_line(text: str, side: Side, log: str | None) -> Iterator[tuple[int, 
         yield *line.span("day"), frozenset({"times"})
 
 
-def _dates(log: str) -> str:
+def _date_format(log: str) -> str:
     """Give the format of dates that the first time of a log's format has."""
-    return next((_whole(dates) for match in _FIELD.finditer(log) if (dates := match.group(2)) is not None), "")
+    return next((dates for match in _FIELD.finditer(log) if (dates := match.group(2)) is not None), "")
 
 
-def _whole(dates: str) -> str:
-    """Write out what stands for several letters."""
+def _long_form(dates: str) -> str:
+    """Write out the letters that stand for several."""
     for short, letters in _SHORT_FOR.items():
         dates = dates.replace(short, letters)
     return dates
 
 
-def _dated(dates: str) -> str:
+def _time_pattern(dates: str) -> str:
     """Make the pattern of the times that a format of dates spells; nothing where it has other letters."""
-    pattern, at, whole = "", 0, _whole(dates)
+    pattern, at, whole = "", 0, _long_form(dates)
     for match in re.finditer(r"%(.)", whole):
-        if match[1] not in _SPELLED:
+        if match[1] not in _LETTER_PATTERNS:
             return ""
-        pattern += re.escape(whole[at : match.start()]) + _SPELLED[match[1]]
+        pattern += re.escape(whole[at : match.start()]) + _LETTER_PATTERNS[match[1]]
         at = match.end()
     return rf"\s*(?P<asctime>{pattern}{re.escape(whole[at:])})\s*" if pattern else ""
 
 
-def _is_dated(text: str, dates: str, side: Side) -> bool:
-    """Tell whether a text that a format of dates spelled is a time of the run's."""
+def _is_time_of_run(text: str, dates: str, side: Side) -> bool:
+    """Tell whether a text is what a format of dates makes of a time of the run's."""
+    whole = _long_form(dates)
     try:
-        moment = datetime.strptime(text.strip(), dates)  # noqa: DTZ007 - its zone is tried below
+        moment = datetime.strptime(text, whole)  # noqa: DTZ007 - its zone is tried below
     except ValueError:
         return False
-    given = {
-        letter for letters, means in _LETTERS.items() for each in letters if f"%{each}" in dates for letter in means
-    }
-    length = next(
-        (size for letter, size in (("s", _SECOND), ("m", 60 * _SECOND), ("h", 3600 * _SECOND)) if letter in given), _DAY
-    )
+    length = next((size for letters, size in _LENGTHS.items() if any(f"%{each}" in whole for each in letters)), _DAY)
     clock = moment.hour, moment.minute, moment.second, moment.microsecond * 1000
     for zone in (UTC, timezone(timedelta(seconds=side.offset_s))):
-        days = [
-            (moment.year if "y" in given else year, *((moment.month, moment.day) if "d" in given else (month, day)))
-            for year, month, day in _days(zone, side)
-        ]
-        if _falls(zone, days, clock, length, side):
-            return True
+        for day in _days(zone, side):
+            candidate = datetime(*day, *clock[:3], moment.microsecond, tzinfo=zone)
+            if candidate.strftime(dates) == text and _falls(zone, [day], clock, length, side):
+                return True
     return False
 
 
@@ -343,18 +336,19 @@ def _is_within(milliseconds: str, side: Side) -> bool:
 
 @lru_cache(maxsize=64)
 def _line(log: str) -> re.Pattern[str] | None:
-    """Make the pattern of the lines of a format in which a thread or relative time stands; None where none does."""
-    pattern, at = "", 0
+    """Make the pattern of the lines of a format in which a thread or such a time stands; None where none does."""
+    pattern, at, has_time = "", 0, False
     field_names: set[str] = set()
     for match in _FIELD.finditer(log):
         name = match.group(1) or ""
         pattern += re.escape(log[at : match.start()])
         at = match.end()
-        named = match.group(2) is not None
-        dated = _dated(match.group(2)) if name == "asctime" and named and name not in field_names else ""
-        pattern += dated or _pattern(name, fresh=name != "asctime" and name not in field_names)
-        field_names |= {name} if name != "asctime" or dated else set()
-    return re.compile(pattern + re.escape(log[at:]), re.DOTALL) if field_names & _OF_A_LINE.keys() else None
+        fresh, dates = name not in field_names, match.group(2)
+        time_pattern = _time_pattern(dates) if fresh and dates else ""
+        pattern += time_pattern or _pattern(name, fresh=fresh)
+        has_time = has_time or bool(time_pattern)
+        field_names.add(name)
+    return re.compile(pattern + re.escape(log[at:]), re.DOTALL) if has_time or field_names & _OF_A_LINE.keys() else None
 
 
 def _pattern(name: str, *, fresh: bool) -> str:

@@ -15,7 +15,7 @@ import wrapt
 from reenact.contracts.integration import Integration, PatchSet
 
 
-def _telling(original: Callable[..., None]) -> Callable[..., None]:
+def _exec_module(original: Callable[..., None]) -> Callable[..., None]:
     @wraps(original)
     def exec_module(self: Any, module: ModuleType) -> None:
         original(self, module)
@@ -27,7 +27,7 @@ def _telling(original: Callable[..., None]) -> Callable[..., None]:
 def _install(patches: PatchSet) -> None:
     patches.when_imported(
         "_pytest.assertion.rewrite",
-        lambda module: patches.replace(module.AssertionRewritingHook, "exec_module", _telling),
+        lambda module: patches.replace(module.AssertionRewritingHook, "exec_module", _exec_module),
     )
 
 

@@ -14,7 +14,7 @@ from reenact.boundary.lanes import Lane
 from reenact.contracts.integration import Integration, PatchSet
 
 
-def _in_order(original: Callable[..., Any]) -> Callable[..., Any]:
+def _notify_inproc(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def notify_inproc(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not pauses.is_on():
@@ -28,7 +28,7 @@ def _in_order(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _install(patches: PatchSet) -> None:
     patches.when_imported(
-        "xdist.workermanage", lambda module: patches.replace(module.WorkerController, "notify_inproc", _in_order)
+        "xdist.workermanage", lambda module: patches.replace(module.WorkerController, "notify_inproc", _notify_inproc)
     )
 
 
