@@ -85,11 +85,11 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
 @pytest.mark.parametrize(
     ("run", "process", "most"),
     [
-        ("nothing", "child", 197),
+        ("nothing", "child", 198),
         ("nothing", "parent", 141),
-        ("recorded", "child", 204),
+        ("recorded", "child", 205),
         ("recorded", "parent", 146),
-        ("replayed", "child", 253),
+        ("replayed", "child", 254),
         ("replayed", "parent", 209),
     ],
 )
