@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import signal
 import sys
@@ -8,8 +9,10 @@ import tempfile
 from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
@@ -76,6 +79,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
     A background job of a shell ignores SIGINT, and so would every program that a test starts.
     """
+    if (elsewhere := _other_tree()) is not None:
+        pytest.exit(
+            f"programs that the tests start would import reenact of {elsewhere}; `make index` makes .venv here", 2
+        )
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     with suppress(ModuleNotFoundError):  # the environments of other instrumentations have no hypothesis
@@ -91,6 +98,16 @@ def pytest_configure(config: pytest.Config) -> None:
                 deadline=None,
             )
         settings.load_profile("many" if asks_for_slow(config) else "few")
+
+
+def _other_tree() -> str | None:
+    """Name the tree that this environment's reenact is installed from, where it is another one."""
+    try:
+        origin = metadata.distribution("reenact").read_text("direct_url.json")
+    except metadata.PackageNotFoundError:
+        return None
+    tree = unquote(urlsplit(json.loads(origin)["url"]).path) if origin else str(ROOT)
+    return None if Path(tree).resolve() == ROOT else tree
 
 
 def asks_for_slow(config: pytest.Config) -> bool:
