@@ -85,11 +85,11 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
 @pytest.mark.parametrize(
     ("run", "process", "most"),
     [
-        ("nothing", "child", 198),
+        ("nothing", "child", 199),
         ("nothing", "parent", 141),
-        ("recorded", "child", 205),
+        ("recorded", "child", 206),
         ("recorded", "parent", 146),
-        ("replayed", "child", 254),
+        ("replayed", "child", 255),
         ("replayed", "parent", 209),
     ],
 )

@@ -123,6 +123,7 @@ class Lane:
         "call",
         "drawn",
         "earlier",
+        "hashed",
         "is_work",
         "library",
         "origin",
@@ -145,6 +146,8 @@ class Lane:
         """The random streams of the sites that draw on it outside every call."""
         self.earlier: Lane | None = None
         """The main lane of the process that this one's process was forked off, where anything was drawn there."""
+        self.hashed: tuple[int, dict[int, int]] | None = None
+        """Where the numbers of its objects begin, and the last of each call (`integrations.object_hashes`)."""
         self.threaded = False
         """It runs on a thread other than its creator's."""
         self.origin = ""
