@@ -1,7 +1,8 @@
 """A unit of work that comes in from outside: a request, a job, a message. Each is a run of its own.
 
-The run begins with the first call inside: a health check that asks nobody is no run. What asked for the unit (its
-input) is described by whoever delivers it, when the run begins; what came of it is told at its end. The unit is a
+The run begins with the first call inside: a health check that asks nobody is no run. One that asks nobody and changes
+what later units may read is one, which begins at its end: a replay of these delivers it first. What asked for the unit
+(its input) is described by whoever delivers it, when the run begins; what came of it is told at its end. The unit is a
 context variable of our own, so that it goes along to tasks, threads and pool jobs that it spawns; it is set and
 restored by hand, as `place` is, since a streamed answer is made in steps.
 """
@@ -92,11 +93,11 @@ class _Stand:
 
 
 _stand = _Stand()
-_again: ContextVar[str] = ContextVar("reenact_again", default="")
+_again: ContextVar[str | None] = ContextVar("reenact_again", default=None)
 
 
 class does_again:  # noqa: N801 - reads as a function does
-    """Have the unit that begins in the block be the one of a recorded run, done again."""
+    """Have the unit that begins in the block be the one of a recorded run, done again; "" where it is the only one."""
 
     __slots__ = ("_run",)
 
@@ -107,7 +108,7 @@ class does_again:  # noqa: N801 - reads as a function does
         _again.set(self._run)
 
     def __exit__(self, *_: object) -> None:
-        _again.set("")
+        _again.set(None)
 
 
 def _thread_name() -> str:
@@ -115,6 +116,15 @@ def _thread_name() -> str:
     known: dict[int, threading.Thread] = vars(threading).get("_active", {})
     thread = known.get(threading.get_ident())
     return "" if thread is None or thread is threading.main_thread() else thread.name
+
+
+def _begin_lane() -> tuple[Lane, bool]:
+    """Make the lane of a unit, and tell whether a replay does it again: it alone, and none that its tasks begin."""
+    lane, again = Lane(LANE), _again.get()
+    if again is not None:
+        lane.reel.again = again
+        _again.set(None)
+    return lane, again is not None
 
 
 def _number() -> int:
@@ -156,6 +166,20 @@ _begun = [0]
 """How many units have come in."""
 
 
+_keepers: list[Callable[[Inbound], object]] = []
+KEEPS: Final = "keeps"
+"""Stands in what a unit stands on where it called nobody, and later ones may stand on it."""
+
+
+def have_kept(keep: Callable[[Inbound], object]) -> Callable[[], None]:
+    """Have `keep` begin the run of each unit that called nobody and changed what later ones may read, at its end.
+
+    Gives what stops it.
+    """
+    _keepers.append(keep)
+    return lambda: _keepers.remove(keep)
+
+
 class Inbound:
     """One unit of work. `name` and `asked` (attributes of the root) are called once, when its run begins."""
 
@@ -172,6 +196,7 @@ class Inbound:
         "answers",
         "ended",
         "entry",
+        "is_again",
         "lane",
         "order",
         "others",
@@ -192,10 +217,8 @@ class Inbound:
         self._name, self._request_attributes = name, asked
         if _stand.wanted:
             inbound_clients.unit_came(handed=handed)
-        self.lane = Lane(LANE)
-        if again := _again.get():  # of this unit alone, and of none that its tasks begin
-            self.lane.reel.again = again
-            _again.set("")
+        self.lane, self.is_again = _begin_lane()
+        """Whether a replay does it again: then it has a run, whether or not it calls anybody."""
         self.order, self.thread = _number(), _thread_name()
         """When it came in, in the sequence of its recorder; and the name of the thread that it began on: servers number
         those of their pools. Empty for the main one."""
@@ -287,6 +310,9 @@ class Inbound:
             try:
                 if self._end is not None:
                     self._end(answered, error)
+                elif self.is_again or self.stands_on.get(KEEPS):
+                    for keep in tuple(_keepers):
+                        keep(self)
             finally:
                 self.over = True
 

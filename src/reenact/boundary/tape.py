@@ -240,11 +240,12 @@ of archives."""
 _PASSED_ON = tuple({f"{sysconfig.get_path(path)}/{name}" for path in _LIBRARY for name in _DRAWS_FOR_ITS_CALLER})
 _MAKES_FOR_ITS_CALLER = frozenset(
     {
-        *("pydantic", "pydantic_core", "attr", "attrs", "sqlmodel"),
+        *("pydantic", "pydantic_core", "attr", "attrs", "sqlmodel", "flask_caching"),
         *("uuid_utils", "uuid6", "uuid7", "uuid_extensions", "ulid", "nanoid", "shortuuid", "cuid2", "ksuid", "xid"),
     }
 )
-"""Libraries that call `default_factory=datetime.now` for whoever makes an object, and those that make ids."""
+"""Libraries that call `default_factory=datetime.now` for whoever makes an object, those that make ids, and one that
+puts an id into the names of its caller's files."""
 
 _WRAPS_CHANCE = "reenact.integrations.chance"
 """Stands between whoever chooses and Python's `random`."""

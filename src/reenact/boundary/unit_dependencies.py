@@ -94,6 +94,10 @@ class Standing:
         """Objects of the agent's that frameworks keep, as they were found while no unit was under way."""
         self._recent: deque[Stood] = deque(maxlen=KEPT)
         """Units that ended since: what is found newly may be of their making."""
+        self._kept: dict[int, Stood] = {}
+        """By number: units that ended and called nobody, of which a run is to be kept all the same."""
+        self._crowded: set[int] = set()
+        """The identities of the tables of changers that more units are in than are told."""
         self._more = 0
         self._readback_by_name: dict[str, bool] = {}
         self._shown_by_name: dict[str, frozenset[str]] = {}
@@ -116,7 +120,7 @@ class Standing:
 
     def known(self, number: int, run: str) -> None:
         """Hear which run a unit is."""
-        if (own := self._open.get(number)) is not None:
+        if (own := self._open.get(number) or self._kept.pop(number, None)) is not None:
             own.run = run
 
     def reply(self, number: int) -> None:
@@ -172,12 +176,21 @@ class Standing:
         }
 
     def _told_of(self, own: Stood) -> dict[str, Any]:
-        return {"leaves": sorted(self._left_by(own)), "goes_on": own.goes_on}
+        keeps = not own.run and self._is_worth_keeping(own)
+        if keeps:
+            self._kept[own.number] = own
+        return {"leaves": sorted(self._left_by(own)), "goes_on": own.goes_on, **({"keeps": True} if keeps else {})}
+
+    def _is_worth_keeping(self, own: Stood) -> bool:
+        """Tell whether later units may stand on it, and on few enough others for all of them to be delivered."""
+        every = (*self._changers.items(), *self._leakers.items())
+        left = [holders for name, holders in every if own in holders and _is_used(own, name)]
+        return any(id(holders) not in self._crowded for holders in left)
 
     def _left_by(self, own: Stood) -> set[str]:
         """Name the state that a unit may have changed."""
         every = (*self._changers.items(), *self._leakers.items(), *self._makers.items())
-        return {name for name, holders in every if own in holders and (own.uses is None or _last(name) in own.uses)}
+        return {name for name, holders in every if own in holders and _is_used(own, name)}
 
     def _leaked(self, own: Stood | None) -> dict[str, dict[Stood, int]]:
         """Give the variables of its context and thread in which a unit found what an earlier one left; note its own."""
@@ -237,6 +250,7 @@ class Standing:
             holders.setdefault(each, self._looks)
         while len(holders) > KEPT:
             self._more += 1
+            self._crowded.add(id(holders))
             del holders[next(iter(holders))]
 
     def _is_read(self, root: Root) -> bool:
@@ -285,6 +299,10 @@ class Standing:
         self._roots, self._prints = state_roots, fingerprints
         if not self._open:
             self._recent.clear()
+
+
+def _is_used(own: Stood, name: str) -> bool:
+    return own.uses is None or _last(name) in own.uses
 
 
 def _may_change(unit: Stood, name: str, number: int) -> bool:

@@ -21,6 +21,7 @@ from reenact.compare.redaction import Renamings, redaction_of
 from reenact.compare.return_values import returned_differences
 from reenact.compare.swapped import swapped
 from reenact.compare.unasked_calls import Recorded
+from reenact.values import unit
 from reenact.values.call import CallKind, Streamed, StreamEnd, Unfinished
 from reenact.values.difference import ABSENT, Divergence, FieldDifference, divergence_to_json, one_line
 from reenact.values.effects import weakest
@@ -132,6 +133,8 @@ def judge_replay(  # noqa: PLR0913 - what is judged, and by what
         divergences = (outputs := _given_out(recorded, outcome, ends, renamings)).divergences
     divergences, stopped = _by_the_program(divergences, ledger, result, stopped, of.nodes)
     nothing = unasked.nothing_owed and not (answered or result.ran_again or misses or refused or live.count)
+    if nothing and replay is not None and unit.leaves(recorded):  # its answer was compared
+        nothing = False
     word, why = _result(divergences, misses, result, live.unknown, stopped, nothing=nothing)
     return replace(
         result,

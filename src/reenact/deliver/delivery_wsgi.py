@@ -69,9 +69,9 @@ def _environ(request: WebRequest) -> dict[str, Any]:
         "wsgi.input": io.BytesIO(body),
         "wsgi.input_terminated": True,
         "wsgi.errors": sys.stderr,
-        "wsgi.multithread": False,
-        "wsgi.multiprocess": False,
-        "wsgi.run_once": True,
+        "wsgi.multithread": request.workers[0],
+        "wsgi.multiprocess": request.workers[1],
+        "wsgi.run_once": request.workers[2],
     }
     for name, value in request.headers:
         key = _UNMARKED.get(name, f"HTTP_{name.upper().replace('-', '_')}")

@@ -50,6 +50,7 @@ def _facts(environ: Environ) -> dict[str, Json]:
         "path": root_path + path,
         "root_path": root_path,
         "query": str(environ.get("QUERY_STRING") or ""),
+        "workers": [bool(environ.get(f"wsgi.{name}")) for name in ("multithread", "multiprocess", "run_once")],
         "server": [str(environ.get("SERVER_NAME") or ""), _port(environ.get("SERVER_PORT"))],
     }
     if client := environ.get("REMOTE_ADDR"):

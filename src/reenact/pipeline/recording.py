@@ -111,7 +111,7 @@ class _Boundaries:
             return
         self._patches = Patches()
         lanes.install(self._patches)
-        self._carried += [inbound.carry(), Runs.carry(), inbound.watch()]
+        self._carried += [inbound.carry(), Runs.carry(), inbound.watch(), inbound.have_kept(_keep)]
         with tape.rebound_at_once():
             for entry in entries("integrations", Integration):
                 late_cuts.install(entry, self._patches)
@@ -125,6 +125,11 @@ class _Boundaries:
             self._patches.undo()
             while self._carried:
                 self._carried.pop()()
+
+
+def _keep(unit: inbound.Inbound) -> None:
+    if _current:
+        _current[-1].runs.keep(unit)
 
 
 def _hook(original: Any) -> Any:

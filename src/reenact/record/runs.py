@@ -203,6 +203,10 @@ class Runs:
             process = units[0] if len(units) == 1 else self.process()
         return process.place
 
+    def keep(self, unit: Inbound) -> None:
+        """Begin the run of a unit that called nobody, and end it with the unit."""
+        unit.place(self, self._begin_inbound)
+
     @shielded
     def _begin_inbound(self, unit: Inbound) -> tuple[Place, inbound.End] | None:
         return self._inbound(unit, unit.name, {})
@@ -235,6 +239,7 @@ class Runs:
         if run.unit is not None and run.unit.received:
             facts[RECEIVED] = run.unit.received
         if run.unit is not None and (connection := dict(run.unit.stands_on)):
+            connection.pop(inbound.KEEPS, None)
             facts[LEAVES] = compact(connection.pop("leaves", []))
             if connection.pop("goes_on", None) is False and run.unit.replied:
                 facts[REPLIED] = run.unit.replied

@@ -63,6 +63,8 @@ class WebRequest:
     raw_path: str
     root_path: str
     query: str
+    workers: tuple[bool, bool, bool]
+    """Of WSGI: whether threads, whether processes may run the application at once, whether it is run just once."""
     headers: tuple[tuple[str, str], ...]
     """With `content-length` where the request is to tell one."""
     body: bytes | None
@@ -163,6 +165,7 @@ def request_of(run: Run) -> WebRequest | None:
         raw_path=as_text(fields.get("raw_path")),
         root_path=as_text(fields.get("root_path")),
         query=as_text(fields.get("query")),
+        workers=_workers(fields.get("workers")),
         headers=_request_headers(as_object(fields.get("headers")), body or b"", interface),
         body=body,
         client=_address(fields.get("client")),
@@ -170,6 +173,15 @@ def request_of(run: Run) -> WebRequest | None:
         left_after=_number(run, "reenact.inbound.left_after"),
         left_at=_number(run, "reenact.inbound.left_at"),
     )
+
+
+def _workers(value: Json) -> tuple[bool, bool, bool]:
+    """Read what a WSGI server said of its workers; recorders of before did not keep it."""
+    match value:
+        case [bool() as threads, bool() as processes, bool() as once]:
+            return threads, processes, once
+        case _:
+            return False, False, True
 
 
 def _request_headers(recorded: Mapping[str, Json], body: bytes, interface: str) -> tuple[tuple[str, str], ...]:
