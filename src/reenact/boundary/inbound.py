@@ -217,8 +217,7 @@ class Inbound:
         self._name, self._request_attributes = name, asked
         if _stand.wanted:
             inbound_clients.unit_came(handed=handed)
-        self.lane, self.is_again = _begin_lane()
-        """Whether a replay does it again: then it has a run, whether or not it calls anybody."""
+        self.lane, self.is_again = _begin_lane()  # one that a replay does again has a run, whether or not it calls
         self.order, self.thread = _number(), _thread_name()
         """When it came in, in the sequence of its recorder; and the name of the thread that it began on: servers number
         those of their pools. Empty for the main one."""

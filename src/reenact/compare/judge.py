@@ -132,10 +132,8 @@ def judge_replay(  # noqa: PLR0913 - what is judged, and by what
         ends = _ends(recorded, replay, exit_code, recorded_exit, alone=not siblings, compares=not outcome.why)
         divergences = (outputs := _given_out(recorded, outcome, ends, renamings)).divergences
     divergences, stopped = _by_the_program(divergences, ledger, result, stopped, of.nodes)
-    nothing = unasked.nothing_owed and not (answered or result.ran_again or misses or refused or live.count)
-    if nothing and replay is not None and unit.leaves(recorded):  # its answer was compared
-        nothing = False
-    word, why = _result(divergences, misses, result, live.unknown, stopped, nothing=nothing)
+    events = answered or result.ran_again or misses or refused or live.count or _is_answered(recorded, replay)
+    word, why = _result(divergences, misses, result, live.unknown, stopped, nothing=unasked.nothing_owed and not events)
     return replace(
         result,
         result=word,
@@ -341,6 +339,11 @@ def _means(entry: Entry, node: Node | None, recorded: Run) -> _Stop:
             return _Stop.DIVERGED  # the program reads on where it stopped reading before
         case _:
             return _Stop.FAILED
+
+
+def _is_answered(recorded: Run, replay: Run | None) -> bool:
+    """Tell whether a unit that calls nobody gave its answer again, and that was compared."""
+    return replay is not None and bool(unit.leaves(recorded))
 
 
 def _unasked(
