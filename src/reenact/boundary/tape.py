@@ -261,8 +261,10 @@ def _whose(code: CodeType, names: dict[str, Any]) -> bool | None:
     return is_own_code(code, names)
 
 
-_REAL: Final = frozenset({"reenact", "opentelemetry", "_pytest", "pytest", *sys.stdlib_module_names}) - {"__main__"}
-"""What gets the real clock and real chance: what it gives out is no part of a run."""
+_REAL: Final = frozenset(
+    {"reenact", "opentelemetry", "_pytest", "pytest", "trio", *sys.stdlib_module_names} - {"__main__"}
+)
+"""What gets the real clock and real chance: what it gives out is no part of a run, or it waits by the clock."""
 
 
 _RUNNERS: Final = frozenset({"_pytest", "pytest", "unittest"})
