@@ -213,7 +213,7 @@ def test_a_connection_that_an_earlier_request_set_up_in_a_transaction_is_named(
 def test_a_request_in_which_nobody_is_called_is_no_run(tmp_path: Path) -> None:
     def work() -> None:
         with served(service) as url:
-            assert httpx.get(f"{url}/health").text == "ok"
+            assert httpx.get(f"{url}/health", timeout=30).text == "ok"
 
     assert recorded(tmp_path, work) == []
 
