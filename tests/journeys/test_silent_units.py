@@ -51,9 +51,9 @@ asyncio.run(main())
 """
 
 
-def recorded(desk: Desk, *paths: str) -> list[dict[str, Any]]:
+def recorded(desk: Desk, *paths: str, source: str = SHOP) -> list[dict[str, Any]]:
     """Have the shop asked, and give its runs, the oldest first."""
-    desk.write("shop.py", SHOP)
+    desk.write("shop.py", source)
     desk.write("driver.py", DRIVER)
     done = desk.reenact("run", "--", "python", "driver.py", *paths)
     assert done.returncode == 0, done.stderr
@@ -99,3 +99,13 @@ def test_a_fix_that_changes_nothing_any_more_is_seen(desk: Desk) -> None:
 def test_no_more_of_them_are_kept_than_are_delivered(desk: Desk) -> None:
     runs = recorded(desk, *(f"/add?item={number}" for number in range(60)))
     assert len(runs) == 50
+
+
+def test_the_cached_function_of_a_library_is_no_state(desk: Desk) -> None:
+    source = SHOP.replace("import httpx", "from urllib.parse import urlsplit\nimport httpx")
+    source = source.replace(
+        '    return JSONResponse({"cart": CART})',
+        '    urlsplit(f"http://shop/{request.query_params}")\n    return JSONResponse({"cart": CART})',
+    )
+    runs = recorded(desk, "/look?a", "/look?b", "/add?item=tea", source=source)
+    assert [each["name"] for each in runs] == ["GET /add"]

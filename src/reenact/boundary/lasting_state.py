@@ -282,11 +282,22 @@ def is_state(value: Any) -> bool:
     kind = kind_of(value)
     if kind in PLAIN or issubclass(kind, CODE) or value is ABSENT:
         return False
-    if kind is CACHE or issubclass(kind, COLLECTIONS) or kind in _STEPPING or kind.__module__ == "itertools":
+    if kind is CACHE:
+        return not _is_of_a_library(value)
+    if issubclass(kind, COLLECTIONS) or kind in _STEPPING or kind.__module__ == "itertools":
         return True
     if kind is SimpleNamespace or kind.__module__ == "queue" or is_of_whoever_looks(value):
         return True
     return is_own_class(kind) or _is_changing(kind) or reader_of(kind) is not None
+
+
+def _is_of_a_library(cache: Any) -> bool:
+    """Tell the cached function of a library (`urllib.parse.urlsplit`) from a function that the agent caches."""
+    function = vars(cache).get("__wrapped__")
+    if type(function) is not FunctionType or is_own_function(function):
+        return False
+    module = sys.modules.get(function.__module__)
+    return module is not None and vars(module).get(function.__name__) is cache
 
 
 def is_of_whoever_looks(value: Any) -> bool:

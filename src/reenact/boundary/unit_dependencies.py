@@ -183,7 +183,7 @@ class Standing:
 
     def _is_worth_keeping(self, own: Stood) -> bool:
         """Tell whether later units may stand on it, and on few enough others for all of them to be delivered."""
-        every = (*self._changers.items(), *self._leakers.items())
+        every = (*self._changers.items(), *self._leakers.items(), *self._makers.items())
         left = [holders for name, holders in every if own in holders and _is_used(own, name)]
         return any(id(holders) not in self._crowded for holders in left)
 
