@@ -293,7 +293,7 @@ def is_state(value: Any) -> bool:
 
 def _is_of_a_library(cache: Any) -> bool:
     """Tell the cached function of a library (`urllib.parse.urlsplit`) from a function that the agent caches."""
-    function = vars(cache).get("__wrapped__")
+    function: Any = vars(cache).get("__wrapped__")
     if type(function) is not FunctionType or is_own_function(function):
         return False
     module = sys.modules.get(function.__module__)
