@@ -293,8 +293,8 @@ def is_state(value: Any) -> bool:
 
 def _is_of_a_library(cache: Any) -> bool:
     """Tell the cached function of a library (`urllib.parse.urlsplit`) from a function that the agent caches."""
-    function: Any = vars(cache).get("__wrapped__")
-    if type(function) is not FunctionType or is_own_function(function):
+    function: object = getattr(cache, "__wrapped__", None)
+    if not isinstance(function, FunctionType) or is_own_function(function):
         return False
     module = sys.modules.get(function.__module__)
     return module is not None and vars(module).get(function.__name__) is cache
