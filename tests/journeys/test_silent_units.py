@@ -90,6 +90,12 @@ def test_a_unit_stands_on_those_that_called_nobody(desk: Desk) -> None:
     assert replayed(desk, checkout)["result"] == "diverged", "an earlier unit answers something else"
 
 
+def test_nothing_is_said_where_nothing_is_compared(desk: Desk) -> None:
+    (add,) = recorded(desk, "/add?item=tea")
+    done = desk.reenact("replay", add["id"], "--json", "--outcome", "ignore")
+    assert json.loads(done.stdout)["result"] == "unjudged"
+
+
 def test_a_fix_that_changes_nothing_any_more_is_seen(desk: Desk) -> None:
     (add,) = recorded(desk, "/add?item=tea")
     desk.write("shop.py", SHOP.replace('    CART.append(request.query_params["item"])\n', ""))

@@ -132,7 +132,7 @@ def judge_replay(  # noqa: PLR0913 - what is judged, and by what
         ends = _ends(recorded, replay, exit_code, recorded_exit, alone=not siblings, compares=not outcome.why)
         divergences = (outputs := _given_out(recorded, outcome, ends, renamings)).divergences
     divergences, stopped = _by_the_program(divergences, ledger, result, stopped, of.nodes)
-    events = answered or result.ran_again or misses or refused or live.count or _is_answered(recorded, replay)
+    events = answered or result.ran_again or misses or refused or live.count or _is_told(recorded, replay, outcome)
     word, why = _result(divergences, misses, result, live.unknown, stopped, nothing=unasked.nothing_owed and not events)
     return replace(
         result,
@@ -341,9 +341,10 @@ def _means(entry: Entry, node: Node | None, recorded: Run) -> _Stop:
             return _Stop.FAILED
 
 
-def _is_answered(recorded: Run, replay: Run | None) -> bool:
+def _is_told(recorded: Run, replay: Run | None, outcome: Outcome) -> bool:
     """Tell whether a unit that calls nobody gave its answer again, and that was compared."""
-    return replay is not None and bool(unit.leaves(recorded))
+    is_compared = outcome.strictness is not Strictness.IGNORE and not outcome.why
+    return replay is not None and is_compared and bool(unit.leaves(recorded))
 
 
 def _unasked(
