@@ -84,6 +84,20 @@ def test_the_time_of_a_file_that_changed_comes_again(held: Held, changed: Path, 
     assert seen[2] != seen[1], "it is the real one where nothing is replayed"
 
 
+def test_the_file_keeps_the_time_that_it_has(held: Held, changed: Path) -> None:
+    def work() -> None:
+        with os.scandir(changed.parent) as entries:
+            (entry,) = (each for each in entries if each.name == changed.name)
+        assert isinstance(entry, os.DirEntry)
+        assert (os.fspath(entry), entry.is_file()) == (str(changed), True)
+        told(str(entry.stat().st_mtime))
+
+    did = held.record(work, generators={})
+    os.utime(changed, (ANOTHER_DAY, ANOTHER_DAY))
+    assert held.replay(did, work).error is None
+    assert changed.stat().st_mtime == ANOTHER_DAY
+
+
 def test_a_file_from_before_the_run_has_its_own_time(held: Held, tmp_path: Path) -> None:
     path = tmp_path / "question.txt"
     path.write_text("why")

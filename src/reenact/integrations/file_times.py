@@ -2,12 +2,12 @@
 
 Theory of operation. The kernel gives a file that a replay writes today's time, while the program's clock says the
 recorded one. So what `os.stat`, `os.lstat` and `os.fstat` tell of such a file is taped, by the code that asks and the
-path: its times of change, of the inode's change and of the last access, in nanoseconds. What `pathlib`,
+path: its times of change, of the inode's change and of the last access, in nanoseconds. What `pathlib`, `shutil`,
 `os.path.getmtime`, `zipfile` and `tarfile` ask is asked by their caller; who asks only whether a file is there gets the
 real answer. A file that did not change during the run has its own times in a replay as well, and nothing is taped.
 
-`os.DirEntry.stat` is native code: a replay sets the recorded time on the file itself before its entry is handed out.
-The time of the inode's change cannot be set.
+`os.DirEntry.stat` is native code, so the agent's own code gets entries that stand for those of `os.scandir`. No file is
+given another time: outside of a sealed world it would be the user's.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from reenact.boundary.tape import Site, Sites, Source
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values.json import Json
 
-_clock_ns, _lstat, _utime = time.time_ns, os.lstat, os.utime
+_clock_ns = time.time_ns
 _TICK_NS: Final = 20_000_000
 """The kernel's clock of file times goes by ticks: a file may be older by one than what was read before it was made."""
 _FIELDS: Final = ("st_mtime_ns", "st_ctime_ns", "st_atime_ns")
@@ -74,24 +74,34 @@ def _telling(original: Callable[..., os.stat_result]) -> Callable[..., os.stat_r
     @wraps(original)
     def tell(path: Any, *args: Any, **kwargs: Any) -> os.stat_result:
         status = original(path, *args, **kwargs)
-        if status.st_mtime_ns < _began[0] or kwargs.get("dir_fd") is not None or not tape.is_on():
+        if status.st_mtime_ns < _began[0] or kwargs.get("dir_fd") is not None:
             return status
-        if (site := _site_of(_getframe().f_back, path, status)) is None:
-            return status
-        times = tape.draw(site, lambda: _times(status), _at)
-        return status if times == _times(status) else _with_times(status, times)
+        frame = _getframe().f_back
+        return _taped(status, lambda: _site_of(frame, path))
 
     return tell
 
 
-def _site_of(frame: FrameType | None, path: Any, status: os.stat_result) -> Site | None:
-    """Give the place that asks for the times of a file; None where nothing is taped of it."""
+def _taped(status: os.stat_result, find_site: Callable[[], Site | None]) -> os.stat_result:
+    """Give the status of a file with its recorded times, where it changed during the run and the agent asks."""
+    if status.st_mtime_ns < _began[0] or not tape.is_on() or not _is_of_disk(status):
+        return status
     try:
-        asking = _asking(frame) if _is_of_disk(status) else None
-        return None if asking is None else _site(asking, path)
+        site = find_site()
     except Exception:  # the working folder may be gone
-        forgive("file_times._site_of")
-        return None
+        forgive("file_times._taped")
+        return status
+    if site is None:
+        return status
+    times = tape.draw(site, lambda: _times(status), _at)
+    return status if times == _times(status) else _with_times(status, times)
+
+
+def _site_of(frame: FrameType | None, path: Any) -> Site | None:
+    """Give the place that asks for the times of a file; None where it is nobody of the agent's."""
+    asking = _asking(frame)
+    place = None if asking is None else _SITES.of(asking)
+    return None if place is None else _site(place, path)
 
 
 def _is_of_disk(status: os.stat_result) -> bool:
@@ -122,11 +132,8 @@ def _is_of_python(code: CodeType) -> bool:
     return code.co_filename.startswith(("<frozen ", *_STDLIB)) and "site-packages" not in code.co_filename
 
 
-def _site(frame: FrameType, path: Any) -> Site | None:
-    """Give the place of the code that asks for a path's times; None where it is nobody of the agent's."""
-    place = _SITES.of(frame)
-    if place is None:
-        return None
+def _site(place: Site, path: Any) -> Site:
+    """Give the site at which the code of a place asks for a path's times."""
     name = "a descriptor" if isinstance(path, int) else _named(os.fsdecode(path))
     site = _site_by_place.get((place.key, name))
     if site is None:
@@ -164,27 +171,24 @@ def _listing(original: Callable[..., Any]) -> Callable[..., Any]:
         frame = _getframe().f_back if tape.is_on() else None
         while frame is not None and frame.f_globals.get("__name__") == _ORDERS:
             frame = frame.f_back
-        if frame is None or _SITES.of(frame) is None:
-            return entries
-        return _Entries(entries, frame)
+        place = None if frame is None else _SITES.of(frame)
+        return entries if place is None else _Entries(entries, place)
 
     return scandir
 
 
 class _Entries:
-    """The entries of a folder, in a replay each with its recorded time (`os.scandir`)."""
+    """The entries of a folder (`os.scandir`) for the code at a place."""
 
-    def __init__(self, entries: Any, frame: FrameType) -> None:
+    def __init__(self, entries: Any, place: Site) -> None:
         self._entries = entries
-        self._frame = frame
+        self._place = place
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Any:
-        entry = next(self._entries)
-        _set_time(entry, self._frame)
-        return entry
+        return _Entry(next(self._entries), self._place)
 
     def close(self) -> None:
         """Let the folder go."""
@@ -197,19 +201,32 @@ class _Entries:
         self.close()
 
 
-def _set_time(entry: Any, frame: FrameType) -> None:
-    """Note the time of a file that changed during the run; in a replay, set the recorded one on it."""
-    try:
-        status = _lstat(entry.path)
-        if status.st_mtime_ns < _began[0] or not _is_of_disk(status) or (site := _site(frame, entry.path)) is None:
-            return
-        times: list[int] = tape.draw(site, lambda: _times(status), _at)
-        if times[0] != status.st_mtime_ns:
-            _utime(entry.path, ns=(times[2], times[0]), follow_symlinks=False)
-    except OSError:  # it is gone, or somebody else's: it keeps the time that it has
-        return
-    except Exception:
-        forgive("file_times._set_time")
+class _Entry:
+    """An entry of a folder (`os.DirEntry`) whose times are taped. The file itself is left as it is."""
+
+    __slots__ = ("_entry", "_place")
+
+    def __init__(self, entry: Any, place: Site) -> None:
+        self._entry = entry
+        self._place = place
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        """Give the status of the file, with its recorded times in a replay."""
+        status = self._entry.stat(follow_symlinks=follow_symlinks)
+        return _taped(status, lambda: _site(self._place, self._entry.path))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._entry, name)
+
+    def __fspath__(self) -> Any:
+        return self._entry.__fspath__()
+
+    def __repr__(self) -> str:
+        return repr(self._entry)
+
+    @property
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - a program may ask whether it is one
+        return os.DirEntry
 
 
 INTEGRATION = Integration(name="file_times", libraries=("os",), install=_install)
