@@ -7,6 +7,8 @@ secret: of the beginning under its own names, of the end under names with `trail
 OK is an error, written down with all that an agent can read of it. Nothing connects in a replay: a channel does so at
 its first call.
 
+Where a shape reads a method (`shapes.google_generate_content`), its call is one of a model.
+
 A call by which the program streams to the server cannot be answered before its end, and is not cut: it is said to go
 past the recorder, and refused in a replay, as is one that nobody could read.
 """
@@ -20,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 from urllib.parse import unquote
 
-from reenact.boundary import place, plain_http, protobuf_json
+from reenact.boundary import offers, place, plain_http, protobuf_json
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.question import PLAIN_HTTP
 from reenact.boundary.touches import NATIVE
@@ -181,9 +183,16 @@ def _call(method: Method, request: Any, host: str, port: int) -> Call:
     data = request if method.serialize is None else method.serialize(request)
     body = Body(protobuf_json.encode(data, protobuf_json.message_class(request)))
     url = _url(host, port) + method.path
-    asked = HttpRequest(shape=PLAIN_HTTP, method="POST", url=url, body=body)
     name = method.path.removeprefix("/")
     attributes: dict[str, Json] = {"rpc.system.name": "grpc", "rpc.method": name, **_of_a_database(name, body)}
+    from reenact.boundary.resource import shape_at  # as `plain_http.call`
+
+    offers.hear(body.data)
+    shape = shape_at("POST", url, body.data)
+    if shape is not None:
+        asked = HttpRequest(shape=shape.name, method="POST", url=url, body=body)
+        return Call(kind=shape.kind, name=shape.span_name, request=asked, attributes=attributes)
+    asked = HttpRequest(shape=PLAIN_HTTP, method="POST", url=url, body=body)
     return Call(kind=CallKind.UNKNOWN, name=name, request=asked, attributes=attributes)
 
 

@@ -1,7 +1,11 @@
-"""Google's Gemini (`POST …/models/MODEL:generateContent`, `:streamGenerateContent`, `:countTokens`).
+"""Google's Gemini (`POST …/models/MODEL:generateContent`, `:streamGenerateContent`, `:countTokens`), and over gRPC.
 
 AI Studio and Vertex AI speak the same JSON. The model stands in the path. Written from Google's discovery documents and
 the types of its SDK; REST answers in camel case and takes snake case as well, so both are read.
+
+Over gRPC (`GenerativeService` of AI Studio, `PredictionService` of Vertex AI) the messages are the same, with the names
+of their fields as the schema spells them, in snake case, and the model stands in the question. `boundary.rpc` spells
+them as JSON; a stream is one document behind the other.
 """
 
 from __future__ import annotations
@@ -46,6 +50,14 @@ def _events(data: bytes) -> list[Json]:
     return json_lines.events(data) if data.lstrip()[:1] == b"[" else SSE.events(data)
 
 
+_FRAMING_OF_GRPC = Framing(
+    media_type="application/grpc",
+    events=lambda data: json_lines.events(b"[" + data),  # an array whose commas and whose end are missing
+)
+_SERVICES = (
+    *(f"/google.ai.generativelanguage.{version}.GenerativeService" for version in ("v1", "v1alpha", "v1beta")),
+    *(f"/google.cloud.aiplatform.{version}.PredictionService" for version in ("v1", "v1beta1")),
+)
 _FRAMING = Framing(media_type=SSE.media_type, events=_events)
 
 
@@ -170,6 +182,32 @@ def _media(part: dict[str, Json]) -> Media | None:
 def _modality(kind: str) -> str:
     first = kind.partition("/")[0]
     return first if first in _MODALITIES else "document"
+
+
+def _read_request_over_grpc(body: Json) -> Asked:
+    """Read a request that names its model as a resource, `models/M` or `projects/P/…/models/M`."""
+    asked = _read_request(body)
+    return asked if asked.model is None else replace(asked, model=asked.model.rpartition("/")[2])
+
+
+def _read_reply_over_grpc(body: Json) -> Answered:
+    reply = _in_camel_case(body)
+    reply["candidates"] = [_in_camel_case(candidate) for candidate in as_list(reply.get("candidates"))]
+    usage = _in_camel_case(reply.get("usageMetadata"))
+    for name, details in usage.items():
+        if isinstance(details, list):
+            usage[name] = [_in_camel_case(each) for each in details]
+    return _read_reply({**reply, "usageMetadata": usage})
+
+
+def _in_camel_case(fields: Json) -> dict[str, Json]:
+    """Spell the names of an object's own fields as REST does."""
+    return {_camel(name): value for name, value in as_object(fields).items()}
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
 
 
 def _read_reply(body: Json) -> Answered:
@@ -506,3 +544,29 @@ COUNT_TOKENS = Shape(
     credentials=SHAPE.credentials,
 )
 """Token counting: a request to a model that no model answers, and no token usage."""
+
+
+def _over_grpc(shape: Shape, name: str, method: str) -> Shape:
+    """Give the shape of a method of Google's services; a fork does not change what one answers."""
+
+    def read_request(body: Json) -> Asked:
+        return replace(_read_request_over_grpc(body), stream=shape.is_stream(body))
+
+    return replace(
+        shape,
+        name=name,
+        paths=tuple(f"{service}/{method}" for service in _SERVICES),
+        read_request=read_request,
+        read_reply=_read_reply_over_grpc if shape is not COUNT_TOKENS else shape.read_reply,
+        framing=_FRAMING_OF_GRPC,
+        api="",
+        unfold=None,
+        write_request=None,
+        write_reply=None,
+        wording=None,
+    )
+
+
+GRPC = _over_grpc(SHAPE, "google.grpc_generate_content", "GenerateContent")
+GRPC_STREAM = _over_grpc(STREAM, "google.grpc_stream_generate_content", "StreamGenerateContent")
+GRPC_COUNT = _over_grpc(COUNT_TOKENS, "google.grpc_count_tokens", "CountTokens")
