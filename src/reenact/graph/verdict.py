@@ -423,6 +423,10 @@ def _written_reasons(run: Run) -> Iterator[Reason]:
     for path in mixed:
         lost = f"{writes.named(path)} as it was whenever it was read: others may have changed it meanwhile"
         yield Reason(call="run", field="files", lost=lost, fix="read it in a function declared with @reenact.tool")
+    for file in writes.files.values():
+        if file.read_back:
+            lost = f"{writes.named(file.path)} as the program read it: what `logging` wrote has the times of the replay"
+            yield Reason(call="run", field="files", lost=lost, fix="read it in a function declared with @reenact.tool")
     for path in sorted(writes.rewritten - _by_programs(run)):
         lost = f"{writes.named(path)} as it was before: native code or another program wrote over it"
         yield Reason(call="run", field="files", lost=lost, fix="do that in a function declared with @reenact.tool")

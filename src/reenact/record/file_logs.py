@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from typing import Final
 
 from reenact.record.log_format import log_format
 from reenact.values.json import Json
+
+_TIMES: Final = ("asctime", "created", "msecs", "relativeCreated")
+"""What a line of a log is given of the clock (`logging`, "LogRecord attributes")."""
 
 
 def facts(handler: object) -> dict[str, Json]:
@@ -16,6 +20,11 @@ def facts(handler: object) -> dict[str, Json]:
     if isinstance(base, str) and base and isinstance(backups, int) and hasattr(handler, "doRollover"):
         log_fields["log_of"], log_fields["backups"] = os.path.realpath(base), backups
     return log_fields
+
+
+def tells_time(form: str) -> bool:
+    """Tell whether the lines of a log may have the time in them: a form that nobody knows may."""
+    return not form or any(f"%({name}" in form for name in _TIMES)
 
 
 def own_text(text: str, logged: Counter[str]) -> tuple[str, int]:

@@ -15,10 +15,7 @@ Whose a file is goes by where the code stands: that of the unit of work that cam
 
 from __future__ import annotations
 
-import hashlib
 import os
-import stat
-import sys
 import time
 import weakref
 from collections import Counter
@@ -31,7 +28,7 @@ from reenact.boundary.forgiving import forgive
 from reenact.boundary.inbound import Inbound
 from reenact.boundary.own_code import opens_data
 from reenact.record.listing import Listing
-from reenact.record.open_files import file_bytes, file_digest, open_path, open_paths, readers
+from reenact.record.open_files import digest_of, file_bytes, file_digest, open_path, open_paths, readers, state_of
 from reenact.values import alarms
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
@@ -66,8 +63,6 @@ _MOST_LOGGED: Final = 4 << 20
 _SLACK_NS: Final = 1_000_000_000
 _COARSE_NS: Final = 10_000_000
 """So far the clock of a disk may be behind: a tick of the slowest kernel (CONFIG_HZ=100)."""
-_OWN_ATTRIBUTES: Final = "user."
-_OF_OVERLAYS: Final = "user.overlay."
 _now: Callable[[], int] = time.time_ns  # the real one, before the clock integration stands in front of it
 
 Redacted = Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -80,8 +75,8 @@ class _File:
     """One path of one run."""
 
     __slots__ = (
-        *("at", "before", "content", "first", "handler", "is_cache", "is_log", "is_others", "is_read", "overlap"),
-        *("part_of", "path", "reads", "touch", "touched_ns"),
+        *("at", "before", "content", "first", "handler", "is_cache", "is_log", "is_others", "is_read"),
+        *("is_read_back", "overlap", "part_of", "path", "reads", "touch", "touched_ns"),
     )
 
     def __init__(self, path: str, at: str, part_of: str) -> None:
@@ -100,6 +95,8 @@ class _File:
         self.is_cache = False
         """It lies in a cache: what it was before matters, and not what it became."""
         self.is_log = False
+        self.is_read_back = False
+        """The program read a log that it had written lines to."""
         self.handler: Callable[[], Any] | None = None
         """Gives the handler of `logging` that writes it, while it lives."""
         self.first = self.touch = 0
@@ -159,7 +156,7 @@ class Writes:
         if self._tools is None:
             from reenact.record.tool_files import ToolFiles  # many programs have none
 
-            self._tools = ToolFiles(_stated, file_bytes, self._safe, self._is_clean, self._tool_reads, self._folder)
+            self._tools = ToolFiles(state_of, file_bytes, self._safe, self._is_clean, self._tool_reads, self._folder)
         return self._tools
 
     @property
@@ -216,12 +213,13 @@ class Writes:
             self._tools.is_read(path)
         if (file := part.files.get(path)) is not None:
             file.is_read = True
+            file.is_read_back = file.is_read_back or (file.is_log and _has_grown(file))
             return
         if path in part.reads or len(part.reads) >= _MOST_OF_READS:
             return
         if path in self._touched and not is_unit:  # it is as the process left it
             return
-        file, state = _File(path, "", ""), _stated(path)
+        file, state = _File(path, "", ""), state_of(path)
         if state is not None:
             if "kind" in state or not (is_unit or int(str(state["mtime"])) < self._began - _COARSE_NS):
                 return  # native code or a child of the program may have made it so
@@ -493,6 +491,8 @@ class Writes:
             entry |= file_logs.facts(file.handler() if file.handler is not None else None)
             if "log_of" in entry:
                 entry["log_of"] = self._safe(str(entry["log_of"]))
+            if file.is_read_back and file_logs.tells_time(str(entry["log"])):
+                entry["read_back"] = True
         if file.part_of:
             entry["part_of"] = self._safe(file.part_of)
         if not alone:
@@ -541,12 +541,12 @@ class Writes:
 
         spelled, room = kept(content, _KEPT, _KEPT_OF_RUN - size_total[0])
         if spelled is None:
-            entry |= {"digest": _hash(content), "lost": "it is too large"}
+            entry |= {"digest": digest_of(content), "lost": "it is too large"}
         elif not self._is_clean(plain(content)[0]):
             entry["lost"] = "redaction changes it"
         else:
             size_total[0] += room
-            entry |= {"digest": _hash(content), **spelled}
+            entry |= {"digest": digest_of(content), **spelled}
         if "lost" in entry and file.reads:
             entry["read"] = True
         return entry
@@ -554,7 +554,7 @@ class Writes:
     def _after(self, file: _File, size_total: list[int], logged: Counter[str]) -> Json:
         from reenact.record.file_text import LARGEST, holding
 
-        state = _stated(file.path)
+        state = state_of(file.path)
         if state is None or "kind" in state:
             return state
         entry: dict[str, Json] = {**state}
@@ -585,13 +585,13 @@ class Writes:
         if others:
             said["of_libraries"] = others
         if text is None:
-            return {**said, "digest": _hash(data)}
+            return {**said, "digest": digest_of(data)}
         if len(text) > _KEPT:
             if flows.are_held():
                 self._unspelled.append(self._scrubbed(text)[0])
-            return {**said, "digest": _hash(text.encode())}
+            return {**said, "digest": digest_of(text.encode())}
         clean, count = self._scrubbed(text)
-        said["digest"] = _hash(clean.encode())
+        said["digest"] = digest_of(clean.encode())
         if count:
             said["redacted"] = count
             from reenact.values.redaction_marks import lines_with_addresses
@@ -630,7 +630,7 @@ class Writes:
 
 def _look(file: _File, part: _Part, change: PathChange, *, read: bool) -> None:
     """See what stands at a path that is about to be changed."""
-    file.before = state = _stated(file.path)
+    file.before = state = state_of(file.path)
     if state is None or "kind" in state:
         return
     file.reads = read
@@ -640,13 +640,18 @@ def _look(file: _File, part: _Part, change: PathChange, *, read: bool) -> None:
         _keep(file, state, part)
 
 
+def _has_grown(file: _File) -> bool:
+    """Tell whether more stands in a file now than when it was touched first."""
+    return (state_of(file.path) or {}).get("size", 0) != (file.before or {}).get("size", 0)
+
+
 def _has_changed(file: _File) -> bool:
     """Tell whether something else stands at a path now than when it was touched first."""
     if file.before is None:
-        return (_stated(file.path) or {}).get("size", 0) != 0
+        return (state_of(file.path) or {}).get("size", 0) != 0
     if file.content is None:
         return True
-    state, size = _stated(file.path), len(file.content)
+    state, size = state_of(file.path), len(file.content)
     return state is None or state.get("size") != size or file_bytes(file.path, size) != file.content
 
 
@@ -669,32 +674,3 @@ def _keep(file: _File, before: dict[str, Json], part: _Part) -> None:
         part.read += len(file.content)
     except OSError as error:
         before["lost"] = f"it cannot be read: {error.strerror}"
-
-
-def _stated(path: str) -> dict[str, Json] | None:
-    """Say what stands at a path; None for nothing."""
-    try:
-        status = os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    mode = stat.S_IMODE(status.st_mode)
-    if stat.S_ISREG(status.st_mode):
-        state: dict[str, Json] = {"size": status.st_size, "mode": mode, "mtime": str(status.st_mtime_ns)}
-        return {**state, "attributes": [*names]} if (names := _attributes(path)) else state
-    if stat.S_ISLNK(status.st_mode):
-        return {"kind": "link", "to": os.readlink(path)}  # noqa: PTH115 - in a hook
-    return {"kind": "folder" if stat.S_ISDIR(status.st_mode) else "other", "mode": mode}
-
-
-def _attributes(path: str) -> Iterable[Json]:
-    """List the extended attributes of a file (xattr(7)), each with a digest of its value; those of overlays aside."""
-    try:
-        names = os.listxattr(path) if sys.platform == "linux" else []
-        own = sorted(name for name in names if name.startswith(_OWN_ATTRIBUTES) and not name.startswith(_OF_OVERLAYS))
-        return [[name, _hash(os.getxattr(path, name))] for name in own]
-    except OSError:  # its file system has none
-        return []
-
-
-def _hash(data: bytes) -> str:
-    return hashlib.blake2b(data, digest_size=16).hexdigest()

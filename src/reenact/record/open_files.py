@@ -1,4 +1,4 @@
-"""Which files this process has open, as Linux tells it (proc_pid_fd(5)), none elsewhere; and how one is read.
+"""Which files this process has open, as Linux tells it (proc_pid_fd(5)); how one is read, and what stands at a path.
 
 A process loses its record locks on a file as soon as it closes any descriptor of that file (fcntl(2)), and SQLite locks
 so. What may be locked is therefore read through a descriptor that stays open.
@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
+import sys
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Final
 
 from reenact.values.json import Json
@@ -18,6 +20,8 @@ _DIGESTED: Final = 32 << 20
 """Bytes of a file that are read at the end; of a larger one its size is told."""
 _MOST_KEPT_OPEN: Final = 32
 _SQLITE: Final = b"SQLite format 3\0"
+_OWN_ATTRIBUTES: Final = "user."
+_OF_OVERLAYS: Final = "user.overlay."
 _FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -120,3 +124,33 @@ def file_digest(path: str, begin: int = 0) -> dict[str, Json]:
     for piece in _pieces(path, size, begin):
         mark.update(piece)
     return {"digest": mark.hexdigest()}
+
+
+def state_of(path: str) -> dict[str, Json] | None:
+    """Say what stands at a path; None for nothing."""
+    try:
+        status = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    mode = stat.S_IMODE(status.st_mode)
+    if stat.S_ISREG(status.st_mode):
+        state: dict[str, Json] = {"size": status.st_size, "mode": mode, "mtime": str(status.st_mtime_ns)}
+        return {**state, "attributes": [*names]} if (names := _attributes(path)) else state
+    if stat.S_ISLNK(status.st_mode):
+        return {"kind": "link", "to": os.readlink(path)}  # noqa: PTH115 - in a hook
+    return {"kind": "folder" if stat.S_ISDIR(status.st_mode) else "other", "mode": mode}
+
+
+def _attributes(path: str) -> Iterable[Json]:
+    """List the extended attributes of a file (xattr(7)), each with a digest of its value; those of overlays aside."""
+    try:
+        names = os.listxattr(path) if sys.platform == "linux" else []
+        own = sorted(name for name in names if name.startswith(_OWN_ATTRIBUTES) and not name.startswith(_OF_OVERLAYS))
+        return [[name, digest_of(os.getxattr(path, name))] for name in own]
+    except OSError:  # its file system has none
+        return []
+
+
+def digest_of(data: bytes) -> str:
+    """Give the digest that stands for a content in a recording: 128 bits of BLAKE2b, in hex."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest()

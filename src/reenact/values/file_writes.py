@@ -62,6 +62,8 @@ class WrittenFile:
     """The file that a log which is rotated goes to; older parts lie beside it."""
     backups: int = 0
     """How many older parts of it are kept."""
+    read_back: bool = False
+    """It is a log with times in it, which the program read after it had written to it."""
     shared: bool = False
     """Others wrote to it meanwhile: another unit of work, or another process."""
     mixed: bool = False
@@ -217,6 +219,7 @@ def _of_first(first: WrittenFile, file: WrittenFile) -> dict[str, Any]:
         "touched_ns": first.touched_ns,
         "shared": first.shared or file.shared,
         "mixed": first.mixed or file.mixed,
+        "read_back": first.read_back or file.read_back,
         "answered": first.answered or file.answered,
     }
 
@@ -265,6 +268,7 @@ def _file(fields: Mapping[str, Json]) -> WrittenFile:
         backups=as_count(fields.get("backups")) or 0,
         shared=fields.get("shared") is True,
         mixed=fields.get("mixed") is True,
+        read_back=fields.get("read_back") is True,
         answered=fields.get("answered") is True,
         part_of=as_text(fields.get("part_of")),
         touched_ns=as_count(fields.get("touched")) or 0,
