@@ -3,6 +3,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import enum
+import ipaddress
 import math
 import pathlib
 import sys
@@ -10,7 +11,7 @@ import uuid
 import zoneinfo
 from datetime import UTC, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
 import pydantic
@@ -131,8 +132,8 @@ def same(a: object, b: object) -> bool:  # noqa: PLR0911 -- one return for each 
     if isinstance(a, list | tuple | collections.deque):
         assert isinstance(b, list | tuple | collections.deque)
         return len(a) == len(b) and all(map(same, a, b))
-    if isinstance(a, Plain | Model):
-        assert isinstance(b, Plain | Model)
+    if isinstance(a, Plain | Model | SimpleNamespace):
+        assert isinstance(b, Plain | Model | SimpleNamespace)
         return same(vars(a), vars(b))
     if isinstance(a, Decimal):
         return str(a) == str(b)
@@ -163,6 +164,11 @@ hashables = st.one_of(
     st.times(timezones=zones.filter(lambda zone: not isinstance(zone, zoneinfo.ZoneInfo))),
     st.timedeltas(),
     st.decimals(allow_nan=False),
+    st.fractions(),
+    st.ip_addresses(),
+    st.ip_addresses(v=4).map(lambda address: ipaddress.ip_network(f"{address}/24", strict=False)),
+    st.ip_addresses(v=6).map(lambda address: ipaddress.ip_interface(f"{address}/64")),
+    st.sampled_from(["Europe/Berlin", "UTC"]).map(zoneinfo.ZoneInfo),
     st.complex_numbers(allow_nan=False),
     st.ranges() if hasattr(st, "ranges") else st.builds(range, st.integers(), st.integers(), st.integers(1)),
     st.text(st.characters(codec="utf-8", exclude_characters="\0")).map(pathlib.PurePosixPath),
@@ -189,6 +195,7 @@ values = st.recursive(
         st.lists(inner, max_size=4).map(collections.deque),
         st.builds(Point, st.integers(), inner),
         st.builds(Plain, inner),
+        st.builds(SimpleNamespace, left=inner, right=inner),
         st.dictionaries(st.text(), inner, max_size=4).map(collections.OrderedDict),
     ),
     max_leaves=12,

@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from types import ModuleType
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from reenact.errors import ReenactError
 from reenact.values import alarms
@@ -44,9 +44,11 @@ TAGS = frozenset(
         "$int",
         "$model",
         "$namedtuple",
+        "$namespace",
         "$ordereddict",
         "$path",
         "$range",
+        "$scalar",
         "$set",
         "$str",
         "$subclass",
@@ -56,6 +58,14 @@ TAGS = frozenset(
         "$uuid",
     },
 )
+SCALARS: Final[frozenset[str]] = frozenset(
+    {
+        "fractions:Fraction",
+        *(f"ipaddress:IPv{version}{kind}" for version in (4, 6) for kind in ("Address", "Network", "Interface")),
+        "zoneinfo:ZoneInfo",
+    }
+)
+"""Classes of the standard library whose instances their text makes again."""
 BUILTIN_BASES: tuple[type, ...] = (str, int, float, complex, bytes, bytearray, tuple, list, dict, set, frozenset)
 """Built-in types whose subclasses are written as the built-in value, the class and its instance attributes."""
 

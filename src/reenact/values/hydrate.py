@@ -10,12 +10,23 @@ from collections.abc import Callable
 from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
 from enum import Enum, Flag
+from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
 
 from reenact.values import alarms
 from reenact.values.call import ExceptionRecord
-from reenact.values.classes import BUILTIN_BASES, RECORD, TAGS, UNSTABLE, Resolve, Unhydratable, json_text, loaded
+from reenact.values.classes import (
+    BUILTIN_BASES,
+    RECORD,
+    SCALARS,
+    TAGS,
+    UNSTABLE,
+    Resolve,
+    Unhydratable,
+    json_text,
+    loaded,
+)
 from reenact.values.exception_record import exception_from_json
 from reenact.values.json import Json
 
@@ -314,6 +325,14 @@ def _path(_: _Decoding, json: dict[str, Json], path: str) -> object:
         return getattr(pathlib, f"Pure{name}")(text)
 
 
+def _scalar(decoding: _Decoding, json: dict[str, Json], path: str) -> object:
+    name = str(json["$scalar"])
+    if name not in SCALARS:
+        raise Unhydratable(path, f"a scalar of the class {name!r}")
+    make: Callable[[Json], object] = decoding.class_at(name, path)
+    return make(json.get("value"))
+
+
 def _defaultdict(decoding: _Decoding, json: dict[str, Json], path: str) -> object:
     factory = decoding.read(json.get("factory"), f"{path}.factory")
     return defaultdict(factory, decoding.pairs_at(json["$defaultdict"], path))
@@ -353,9 +372,11 @@ _READERS: dict[str, Callable[[_Decoding, dict[str, Json], str], Any]] = {
     "$int": _of_text("$int", lambda text: int(text, 16)),
     "$model": _model,
     "$namedtuple": _namedtuple,
+    "$namespace": lambda decoding, json, path: SimpleNamespace(**dict(decoding.pairs_at(json["$namespace"], path))),
     "$ordereddict": lambda decoding, json, path: OrderedDict(decoding.pairs_at(json["$ordereddict"], path)),
     "$path": _path,
     "$range": _listed("$range", lambda parts: range(*parts)),
+    "$scalar": _scalar,
     "$set": _listed("$set", set),
     "$str": lambda _, json, __: json_text(json),
     "$subclass": _subclass,

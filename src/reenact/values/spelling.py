@@ -12,6 +12,7 @@ from decimal import Decimal
 from enum import Enum
 from math import isfinite
 from pathlib import PurePath
+from types import SimpleNamespace
 from typing import Any, Final, TypeAlias, cast
 from uuid import UUID
 
@@ -20,6 +21,7 @@ from reenact.values.call import ExceptionRecord
 from reenact.values.classes import (
     BUILTIN_BASES,
     RECORD,
+    SCALARS,
     TAGS,
     class_of,
     findable,
@@ -237,6 +239,10 @@ def _writer(value: object, kind: type) -> Writer:
         return _path
     if isinstance(value, BaseException):
         return _exception
+    if kind is SimpleNamespace:
+        return _namespace
+    if f"{kind.__module__}:{kind.__qualname__}" in SCALARS:
+        return _scalar
     if not findable(value if isinstance(value, type) else kind):
         return _unstable
     return next((writer for fits, writer in _FAMILIES if fits(value, kind)), _unstable)
@@ -244,6 +250,16 @@ def _writer(value: object, kind: type) -> Writer:
 
 def _unstable(_: Encoding, value: object) -> Json:
     return unstable(value)
+
+
+def _namespace(encoding: Encoding, value: SimpleNamespace) -> Json:
+    return {"$namespace": encoding.pairs(dict(vars(value)))}
+
+
+def _scalar(_: Encoding, value: object) -> Json:
+    if getattr(value, "key", "") is None:  # a time zone that was read from a file
+        return unstable(value)
+    return {"$scalar": class_of(value), "value": str(value)}
 
 
 def _path(_: Encoding, value: PurePath) -> Json:
