@@ -123,3 +123,23 @@ def test_an_id_that_looks_like_an_address_comes_again_where_it_is_only_printed(d
     live = desk.reenact("run", "--", "python", "agent.py")
     done = desk.reenact("replay", "last")
     assert (done.returncode, done.stdout) == (0, live.stdout), done.stderr
+
+
+HASHED = """
+import hashlib
+from cryptography.fernet import Fernet
+from openai import OpenAI
+
+key = Fernet.generate_key()
+OpenAI().chat.completions.create(model="stand-in-everything", messages=[{"role": "user", "content": "hello"}])
+print(hashlib.sha256(Fernet(key).encrypt(b"hello")).hexdigest())
+"""
+
+
+@pytest.mark.always
+def test_keys_and_nonces_come_again_where_only_a_hash_of_a_cipher_text_is_seen(desk: Desk, provider: StandIn) -> None:
+    program = desk.write("agent.py", HASHED)
+    live = desk.reenact("run", "--", "python", program, environ={**desk.bare(), **provider.environment})
+    assert "replayable: exact" in live.stderr
+    done = desk.reenact("replay", "last")
+    assert (done.returncode, done.stdout) == (0, live.stdout), done.stderr

@@ -242,10 +242,12 @@ _MAKES_FOR_ITS_CALLER = frozenset(
     {
         *("pydantic", "pydantic_core", "attr", "attrs", "sqlmodel", "flask_caching"),
         *("uuid_utils", "uuid6", "uuid7", "uuid_extensions", "ulid", "nanoid", "shortuuid", "cuid2", "ksuid", "xid"),
+        *("passlib", "pwdlib", "argon2", "cryptography", "Crypto", "Cryptodome", "rsa", "ecdsa", "jose"),
     }
 )
-"""Libraries that call `default_factory=datetime.now` for whoever makes an object, those that make ids, and one that
-puts an id into the names of its caller's files."""
+"""Libraries that call `default_factory=datetime.now` for whoever makes an object, those that make ids, one that puts an
+id into the names of its caller's files, and those that draw salts, keys and nonces, of which only a hash or a cipher
+text may be seen."""
 
 _WRAPS_CHANCE = "reenact.integrations.chance"
 """Stands between whoever chooses and Python's `random`."""
