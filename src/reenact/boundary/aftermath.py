@@ -150,7 +150,7 @@ class _Spelling:
                 continue
             new_count = len(self._new)
             try:
-                if self._after.roots[at].kind == "value":
+                if not self._after.roots[at].is_settable:
                     raise Unspelled(f"{place[0]} cannot be set")  # noqa: TRY301 - it goes the way of the others
                 bindings.append([[*place], self._value(now)])
             except Unspelled as why:

@@ -195,8 +195,8 @@ class Function:
 
         few = self.offered is None
         code_reach = self._reach
-        if code_reach is None or not code_reach.holds():
-            code_reach = self._searched(arguments, holding)
+        if code_reach is None or code_reach.holds_database or not code_reach.holds():
+            code_reach = self._searched(arguments, holding)  # another connection of that class may be to a file
         looked = reached(self.fn, holding, code_reach, few=few)
         if not all(map(code_reach.knows, looked.snapshot.strange)):
             code_reach = self._searched(arguments, holding)
@@ -209,7 +209,7 @@ class Function:
         from reenact.boundary.state import reach_of
 
         self._reach = code_reach = reach_of(self.fn, arguments, holding)
-        self._searches += 1
+        self._searches += not code_reach.holds_database
         if self._searches > _SEARCHES and not code_reach.unknown:
             code_reach.unknown.append("other code each time")
         return code_reach

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from reenact.boundary import audit
 from reenact.values import alarms
@@ -49,6 +49,16 @@ def counts() -> dict[int, int]:
             alarms.pass_on()
             totals[id(connection)] = -1
     return totals
+
+
+def is_in_memory(connection: Any) -> bool:
+    """Tell that a connection, or that of a cursor, is to a database in memory."""
+    kind = cast("type[Any]", type(connection))
+    if kind.__module__ != "sqlite3" or not _open:
+        return False
+    if kind.__qualname__ == "Cursor":
+        connection = connection.connection
+    return any(each is connection for each in _open)
 
 
 def is_in_a_file(connection: Any) -> bool:

@@ -40,7 +40,7 @@ from types import (
 )
 from typing import Any, Final, cast
 
-from reenact.boundary import harmless
+from reenact.boundary import harmless, memory_databases
 from reenact.boundary.code_facts import CodeFacts, code_facts
 from reenact.boundary.own_code import is_own_class, is_own_function, is_own_globals
 from reenact.values import alarms
@@ -97,6 +97,8 @@ class Reach:
         """Attributes are read that nothing spells."""
         self.unknown: list[str] = []
         """What makes it unknown, in short; empty where it is known to touch nothing."""
+        self.holds_database = False
+        """A connection to a database in memory is among what it can reach."""
         self.seen: dict[int, Any] = {}
         """Every value that was looked at and is no plain data, by id."""
         self._bindings: list[tuple[dict[str, Any], str, Any]] = []
@@ -112,7 +114,7 @@ class Reach:
             return id(kind) in self.seen
         if issubclass(kind, FunctionType | MethodType | type | ModuleType | partial | BuiltinFunctionType):
             return id(value) in self.seen
-        return kind in _PLAIN or harmless.is_listed_class(kind)
+        return kind in _PLAIN or harmless.is_listed_class(kind) or memory_databases.is_in_memory(value)
 
     def reasons(self) -> list[str]:
         """List what makes it unknown, the first few."""
@@ -170,6 +172,11 @@ class _Walk:
         for cls in self._clocks:
             if clock := harmless.reads_clock(cls, frozenset(self._names)):
                 self._unknown(f"{cls.__module__}.{cls.__qualname__}.{clock}")
+        if code_reach.holds_database:
+            from reenact.boundary.reads import spelled  # few programs have one
+
+            for name in spelled(_PAST_MEMORY):
+                self._unknown(f"sqlite3.Connection.{name}")
         code_reach.attributes, code_reach.set_attributes = frozenset(self._names), frozenset(self._assigned_names)
         return code_reach
 
@@ -257,6 +264,10 @@ class _Walk:
             return
         elif kind.__module__ == "reenact.boundary.tool_discovery":  # it stands for a tool where a table names it
             self.push(value.__wrapped__)
+        elif memory_databases.is_in_memory(value):
+            self.found.holds_database = True
+            for hook in (value.row_factory, getattr(value, "text_factory", None)):
+                self.push(None if getattr(hook, "__module__", None) == "sqlite3" else hook)
         else:
             self._unknown(f"{kind.__module__}.{kind.__qualname__}")
 
@@ -414,6 +425,19 @@ def _is_data(value: Any) -> bool:
 
 
 _CALLED_SPECIALLY: Final = (dict, list, tuple, set, frozenset, deque, str, bytes, bytearray, int, float, complex)
+
+
+_PAST_MEMORY: Final = frozenset(
+    {
+        *("backup", "create_aggregate", "create_collation", "create_function", "create_window_function"),
+        *("enable_load_extension", "load_extension", "register_adapter", "register_converter"),
+        *("set_authorizer", "set_progress_handler", "set_trace_callback"),
+    }
+)
+"""By what SQLite calls functions, loads native code, or writes to another database (Python's `sqlite3`).
+
+Any code of the agent's may have prepared a connection so.
+"""
 
 
 def _is_called_by_name(bases: tuple[type, ...]) -> bool:

@@ -9,15 +9,18 @@ A class is shown where it stands as a value, as in `render(site=Site)`: who is g
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Final
 
+from reenact.boundary import touches
 from reenact.boundary.own_code import own_modules
 from reenact.values import alarms
 
+_WORD: Final = re.compile(r"\w+")
 _LONGEST: Final = 2_000_000
 """Characters of source that are read."""
 
@@ -35,6 +38,22 @@ def is_shown(names: frozenset[str]) -> bool:
 def is_shown_at_start(names: frozenset[str]) -> bool:
     """Tell whether a module of the agent's does so when it is imported."""
     return any(not names.isdisjoint(_shown(_path(module))[0]) for module in own_modules())
+
+
+def spelled(names: frozenset[str]) -> list[str]:
+    """List those names that stand anywhere in the source of the agent's modules; all where a source cannot be had."""
+    words = [_words(_path(module)) for module in own_modules()]
+    return [name for name in sorted(names) if any(name in each for each in words)]
+
+
+@lru_cache(maxsize=4096)
+def _words(path: str) -> frozenset[str]:
+    try:
+        with touches.aside():  # a tool may be at work
+            return frozenset(_WORD.findall(Path(path).read_text(encoding="utf-8")))
+    except Exception:  # there is none
+        alarms.pass_on()
+        return _All()
 
 
 def _path(module: ModuleType) -> str:

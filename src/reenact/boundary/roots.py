@@ -30,6 +30,9 @@ _PLAIN: Final = frozenset({str, bytes, int, float, bool, complex, type(None)})
 _REFLECTION: Final = frozenset({"__dict__", "vars", "getattr", "setattr", "__getattribute__"})
 
 
+_SETTABLE: Final = frozenset({"table", "attribute", "class", "kept", "cell"})
+
+
 class Root:
     """One piece of state."""
 
@@ -80,6 +83,11 @@ class Root:
     def is_gone(self) -> bool:
         """Tell whether the object that had it is no more."""
         return self.is_weak and self.holder() is None
+
+    @property
+    def is_settable(self) -> bool:
+        """Tell whether `put` can set it."""
+        return self.kind in _SETTABLE
 
     def put(self, value: Any) -> None:
         """Set it, or take it away where `value` is ABSENT. Raises `ValueError` where it cannot be set."""

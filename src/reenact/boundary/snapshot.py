@@ -30,7 +30,7 @@ from types import FunctionType, GeneratorType, SimpleNamespace
 from typing import Any, Final, cast
 from uuid import UUID
 
-from reenact.boundary.memory_databases import counts, is_in_a_file
+from reenact.boundary.memory_databases import counts, is_in_a_file, is_in_memory
 from reenact.boundary.own_code import is_own_class
 from reenact.boundary.reach import is_of
 from reenact.boundary.roots import CACHE, CODE, COLLECTIONS, dict_of, kind_of, slots_of
@@ -271,7 +271,8 @@ class Snapshot:
             if self._attribute_names is not None and _is_collection(kind):
                 return self._of_a_library_s(value, kind)
             if is_connection(value):
-                self.connections.append(f"{kind.__module__}.{kind.__qualname__} {self._name}")
+                if not is_in_memory(value):  # that acts on nothing outside
+                    self.connections.append(f"{kind.__module__}.{kind.__qualname__} {self._name}")
                 return Shape("connection", [_changes(value)])
             return self._library_s(value, kind)
         except Exception:  # it changes meanwhile

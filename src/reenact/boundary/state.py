@@ -155,7 +155,7 @@ def reached(
     looked.is_unknown = bool(code_reach.unknown) if earlier is None else earlier.is_unknown
     for root in process_roots() if looked.is_unknown else ():
         looked.add(root, of_process=True)
-    for connection, count in counts().items() if looked.is_unknown else ():
+    for connection, count in counts().items() if looked.is_unknown or code_reach.holds_database else ():
         if count > 0:
             looked.add(Root("a database in memory", f"connection {connection}", count))
     looked.snapshot.done()

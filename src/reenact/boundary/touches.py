@@ -231,6 +231,21 @@ def opened_in(folder: int) -> Generator[None]:
         _opening.folder = before
 
 
+@contextmanager
+def aside() -> Generator[None]:
+    """Surround what we do ourselves while a tool is at work."""
+    before, _opening.aside = is_aside(), True
+    try:
+        yield
+    finally:
+        _opening.aside = before
+
+
+def is_aside() -> bool:
+    """Tell whether it is we who act on this thread."""
+    return getattr(_opening, "aside", False)
+
+
 def opened_path(value: Any) -> Any:
     """Give the path that an `open` event is about, by its whole name where it begins at an open folder."""
     folder: int | None = getattr(_opening, "folder", None)

@@ -205,13 +205,25 @@ def _by_the_program(
     stopped: str,
     nodes: Mapping[str, Node],
 ) -> tuple[list[dict[str, Json]], str]:
-    """Give what differs, and why nothing can be said: where the sealed world may be why it differs, nothing does."""
+    """Give what differs, and why nothing can be said: where the sealed world may be why it differs, nothing does.
+
+    Nor does what differs behind a call that was answered and whose change in memory nobody wrote down.
+    """
     if not divergences or stopped:
         return divergences, stopped
+    lost = next((each for each in result.unrestored if not each.get("why")), None)
+    if lost is not None and not _begins_before(divergences[0], lost, nodes):
+        return [], _of_state(lost)
     from reenact.compare.refusals import by_the_world  # most replays differ in nothing
 
     why = by_the_world(divergences, ledger, result.world, nodes)
     return ([], why) if why else (divergences, "")
+
+
+def _begins_before(divergence: Mapping[str, Json], call: Mapping[str, Json], nodes: Mapping[str, Node]) -> bool:
+    """Tell whether the recorded call that differs began before another one."""
+    differing, other = nodes.get(as_text(divergence.get("node_a"))), nodes.get(as_text(call.get("id")))
+    return differing is not None and other is not None and differing.start_order < other.start_order
 
 
 def _of_state(entry: Mapping[str, Json]) -> str:

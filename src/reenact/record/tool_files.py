@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from reenact.boundary.files import PathChange
 from reenact.boundary.side_effects import is_temporary
-from reenact.record import touches
+from reenact.boundary.touches import aside
 from reenact.record.file_text import kept, plain
 from reenact.record.open_databases import BESIDE, Mark, database_mark
 from reenact.record.open_files import appends, handles_on, open_path, open_paths
@@ -99,7 +99,7 @@ class ToolFiles:
         """Tell whether any call is open."""
         return bool(self._open)
 
-    @touches.aside()
+    @aside()
     def begin(self, span: int, parent: int, watched: Mapping[str, bool]) -> None:
         """Begin with a call of a tool; `watched` are files changed without an event, and whether each is a database."""
         call = self._open[span] = _Call(self._open.get(parent))
@@ -129,7 +129,7 @@ class ToolFiles:
             self._open[span] = call
             call.spans += 1
 
-    @touches.aside()
+    @aside()
     def changes(self, span: int, change: PathChange, *, is_database: bool) -> None:
         """Note that a path is about to be changed, or that a database is about to be opened."""
         call = self._open.get(span)
@@ -146,7 +146,7 @@ class ToolFiles:
         else:
             call.files[change.path] = self._cut(change.path) if change.keeps else self._state(change.path)
 
-    @touches.aside()
+    @aside()
     def end(self, span: int) -> str:
         """End a call; tell the files that it changed as JSON, or nothing."""
         call = self._open.pop(span, None)

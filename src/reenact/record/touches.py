@@ -7,13 +7,10 @@ that is opened a look.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Any, Final
 
 from reenact.boundary import audit, place
-from reenact.boundary.touches import EVENTS, described
+from reenact.boundary.touches import EVENTS, aside, described, is_aside
 from reenact.values import alarms, locks
 
 _MOST = 100
@@ -45,17 +42,6 @@ open_calls: Final[dict[int, Touches]] = {}
 """By span, for the calls of found tools that are open, and for structure inside them. Others only look at it."""
 _lock = locks.rlock()
 _hooked = False
-_busy = threading.local()
-
-
-@contextmanager
-def aside() -> Generator[None]:
-    """Surround what we do ourselves while a tool is at work."""
-    before, _busy.now = getattr(_busy, "now", False), True
-    try:
-        yield
-    finally:
-        _busy.now = before
 
 
 def begin(span: int) -> Touches:
@@ -84,19 +70,17 @@ def end(span: int) -> list[str]:
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
-    if not open_calls or getattr(_busy, "now", False):
+    if not open_calls or is_aside():
         return
     here = place.current()
     touches = open_calls.get(here.span_id) if here is not None else None
     if touches is None:
         return
-    _busy.now = True
     try:
-        touch = described(event, args)
+        with aside():
+            touch = described(event, args)
         if touch is not None:
             touches.add(touch.what)
     except Exception as failure:  # what is not known is taken for touched
         alarms.pass_on()
         touches.add(f"{event} ({type(failure).__name__})")
-    finally:
-        _busy.now = False
