@@ -345,6 +345,42 @@ def test_answers_of_one_turn_of_the_loop_reach_both_tasks_before_either_is_heard
     assert len(raised.value.exceptions) == (2 if together else 1)
 
 
+@pytest.mark.parametrize("in_one_turn", [True, False])
+def test_pieces_of_several_streams_that_came_in_one_turn_of_the_loop_reach_their_tasks_in_one(
+    *, in_one_turn: bool
+) -> None:
+    pieces = {"a": (1, 2), "b": (3, 4), "c": (5,)}
+    gate = Gate(
+        Expected(order, 0.0, 0.0, in_one_turn and order > 1, turn=int(in_one_turn and order > 1), stream=stream)
+        for stream, orders in pieces.items()
+        for order in orders
+    )
+    seen: list[str] = []
+
+    async def look_later() -> None:
+        await asyncio.sleep(0)
+        seen.append("later")
+
+    async def read(stream: str) -> None:
+        for order in pieces[stream]:
+            await gate.wait_async(order, stream)
+            seen.append(f"{stream}{order}")
+        if stream == "a":
+            later.append(asyncio.create_task(look_later()))
+        gate.settled(stream)
+
+    later: list[asyncio.Task[None]] = []
+
+    async def main() -> None:
+        readers = [asyncio.create_task(read(stream)) for stream in ("c", "b", "a")]
+        await asyncio.gather(*readers)
+        await asyncio.gather(*later)
+
+    asyncio.run(main())
+    assert [each for each in seen if each != "later"] == ["a1", "a2", "b3", "b4", "c5"]
+    assert (seen[-1] == "later") is in_one_turn
+
+
 def test_of_a_turn_of_the_loop_who_is_never_asked_for_is_not_awaited_for_long() -> None:
     gate = Gate([Expected(1, 0.0, 0.001), Expected(2, 0.0, 0.001, together=True)])
     asyncio.run(asyncio.wait_for(gate.wait_async(1, "lane 1"), 60))

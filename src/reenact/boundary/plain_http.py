@@ -33,6 +33,7 @@ from reenact.values.call import (
 )
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_object, as_text
+from reenact.values.run import ENDED_LATER
 
 REASON: Final = ":reason"
 """The pseudo header that holds a reason phrase which is not the usual one."""
@@ -259,6 +260,12 @@ class Telling:
             self._pieces.append(data)
         else:
             self._passage.chunk(data)
+
+    def end_later(self) -> None:
+        """Tell that the end came by itself, behind the last piece."""
+        if self._open and not self._whole:
+            self._passage.annotate({ENDED_LATER: "[true]"})
+            self.end(StreamEnd.FINISHED)
 
     def end(self, end: StreamEnd, error: BaseException | None = None) -> None:
         """Tell how the body came to its end, once."""

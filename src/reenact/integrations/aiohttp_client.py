@@ -19,6 +19,7 @@ from reenact.contracts.doorman import Passage
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values import alarms
 from reenact.values.call import Call, Chunk, HttpReply, Outcome, Raised, Returned, Streamed, StreamEnd
+from reenact.values.run import ENDED_LATER
 
 _log = logging.getLogger("reenact")
 _PASSAGE: Final = "_reenact_passage"
@@ -311,6 +312,8 @@ class _Teeing(_Reader):
 
     def feed_eof(self) -> None:
         super().feed_eof()
+        if not self.tee.busy and self.at_eof():
+            self.tee.telling.end_later()
         self._tell_end()
 
     def set_exception(self, exc: Any, *args: Any) -> None:
@@ -330,6 +333,7 @@ class _Recorded(_Reader):
         self._passage, self._answer, self._open = connection.passage, answer, isinstance(answer, Streamed)
         self._pieces: Iterator[Chunk] = iter(answer.chunks if isinstance(answer, Streamed) else ())
         self._rest_count = len(answer.chunks) if isinstance(answer, Streamed) else 0
+        self._ends_later = bool(self._passage.recorded(ENDED_LATER))
         if isinstance(answer, Returned):
             payload = answer.payload
             self.feed_data(payload.body.data if isinstance(payload, HttpReply) and not bodiless else b"")
@@ -347,11 +351,16 @@ class _Recorded(_Reader):
         self._rest_count -= 1
         self._passage.chunk(chunk.data or b"")
         self.feed_data(chunk.data or b"")
-        if not self._rest_count and isinstance(self._answer, Streamed) and self._answer.end is StreamEnd.FINISHED:
+        is_finished = isinstance(self._answer, Streamed) and self._answer.end is StreamEnd.FINISHED
+        if is_finished and not self._rest_count and not self._ends_later:
             self._finish(StreamEnd.FINISHED)
 
     async def _come_to_the_end(self) -> None:
         answer, passage = self._answer, self._passage
+        if self._ends_later:
+            await passage.wait_async(passage.end_order)
+            self._finish(StreamEnd.FINISHED)
+            return
         if not isinstance(answer, Streamed) or answer.exception is None:
             self._finish(StreamEnd.ABANDONED)
             raise passage.miss("the agent reads on where the recorded run left this reply")

@@ -46,7 +46,7 @@ from reenact.values.call import (
 )
 from reenact.values.discovered_tools import FILES, FOUND, PRINTED, TAKEN, TOUCHED
 from reenact.values.json import Json, compact
-from reenact.values.run import FOLLOWED, TOGETHER, VISITED
+from reenact.values.run import FOLLOWED, TOGETHER, TURNS, VISITED
 
 if TYPE_CHECKING:
     from reenact.boundary.sqlite_statements import Statement
@@ -66,7 +66,7 @@ class SpanPassage:
     """One recorded crossing. Its span is open until an outcome is told."""
 
     __slots__ = (
-        *("_chunks", "_head", "_number", "_open", "_recorder", "_start_ns", "_waiting"),
+        *("_chunks", "_head", "_number", "_open", "_recorder", "_start_ns", "_turns", "_waiting"),
         *("call", "place", "projected", "span"),
     )
     answer: Outcome | None = None
@@ -79,6 +79,8 @@ class SpanPassage:
         self.place = Place(parent.trace_id, span.span_id, None, parent.root, whole)
         self._start_ns = time.perf_counter_ns()
         self._chunks: list[Chunk] = []
+        self._turns: list[Json] = []
+        """The numbers of the head and of pieces that were not the first of their turn of a loop, each with that one."""
         self._waiting: Unwritten | None = None
         self._head: tuple[int, tuple[tuple[str, str], ...]] | None = None
         self._open = True
@@ -138,11 +140,17 @@ class SpanPassage:
         """Add facts to the span."""
         self.span.set_attributes(attributes)
 
+    def _note_turn(self, order: int) -> None:
+        first, _ = loop_turns.first_of(order, self.place.span_id)
+        if first:
+            self._turns.append([order, first])
+
     @shielded
     def head(self, status: int, headers: tuple[tuple[str, str], ...]) -> None:
         """Note that a stream opened."""
         self._head = (status, headers)
         order = self._recorder.next_order()
+        self._note_turn(order)
         self.span.set_attributes({"reenact.order.head": order})
         self._recorder.write_head(self.place.span_id, status, headers, order)
 
@@ -152,6 +160,7 @@ class SpanPassage:
         offset = (time.perf_counter_ns() - self._start_ns) // 1000
         chunk = Chunk(offset_us=offset, order=self._recorder.next_order(), data=data, value=value)
         self._chunks.append(chunk)
+        self._note_turn(chunk.order)
         if self._waiting is None:
             self._waiting = Unwritten()
         tool_prints.piece(self.place.span_id)
@@ -223,8 +232,11 @@ class SpanPassage:
     ) -> tuple[StatusCode, str]:
         """End the span, and give the status that it got."""
         span = self.span
-        if loop_turns.is_same():
+        self.number_end()
+        if loop_turns.first_of(self._number, span.span_id)[1]:
             attributes[TOGETHER] = True
+        if self._turns:
+            attributes[TURNS] = compact(self._turns)
         if touches.open_calls and (touched := touches.end(span.span_id)) and FOUND in self.call.attributes:
             attributes[TOUCHED] = compact([*touched])
         writes = self._recorder.writes

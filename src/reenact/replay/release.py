@@ -56,6 +56,8 @@ _LONGEST_WAIT_S = 120.0
 _RUNNING_S = 10.0
 """How much longer than recorded a call that runs again may take, at least."""
 _TICK_S = 0.01
+_MOST_OF_A_TURN = 64
+"""Releases of one turn of an event loop that are looked at."""
 
 
 @dataclass(slots=True)
@@ -85,6 +87,10 @@ class Expected:
     """It came in the turn of the loop in which it was asked for: nobody else ran meanwhile, and no timer went first."""
     optional: bool = False
     """It may not be asked for at all: a pool makes connections when it likes."""
+    turn: int = 0
+    """Of a piece that was not the first in its turn of an event loop: the number of what was; else 0."""
+    stream: str = ""
+    """The stream that it is a piece of; empty where it is none."""
 
 
 class _Work(Enum):
@@ -381,6 +387,7 @@ class Gate:
         self._forward()
         if self._current() == order and not self._pending(order, lane):
             self._grant(order, lane, _thread.get_native_id())
+            self._let_turn_go(order)
             return True
         return False
 
@@ -520,6 +527,27 @@ class Gate:
                 self._hold_back(waiter.order, waiter.took)
             waiter.granted = True
             waiter.grant()
+            self._let_turn_go(waiter.order)
+
+    def _let_turn_go(self, order: int) -> None:
+        """Grant with a piece of a stream what other tasks got in its turn of the loop: they wake in one turn again.
+
+        What stands between and is not asked for yet are further pieces of who was let on, which ask in that turn.
+        """
+        piece = self._expected[order]
+        first, streams = piece.turn or order, {piece.stream}
+        for at in range(self._next, min(len(self._queue), self._next + _MOST_OF_A_TURN) if piece.stream else 0):
+            follower = self._queue[at]
+            if follower in self._past_orders:
+                continue
+            if follower not in self._waiting:
+                if self._expected[follower].stream not in streams:
+                    return
+            elif self._expected[follower].turn != first:
+                return
+            else:
+                self._let_go(follower)
+                streams.add(self._expected[follower].stream)
 
     def _let_go(self, order: int) -> None:
         """Grant an optional release before its turn: what should come before it seems to wait for it."""

@@ -38,8 +38,19 @@ from reenact.values.difference import ABSENT, FieldDifference, differences
 from reenact.values.discovered_tools import follow, run_again
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lane import in_unit, sequence
-from reenact.values.lenient import as_list, as_object, as_text
-from reenact.values.run import AT_ONCE, CAME_IN, FORK_ASKED, RECEIVED, REPLIED, TOGETHER, Node, Run
+from reenact.values.lenient import as_list, as_object, as_text, members
+from reenact.values.run import (
+    AT_ONCE,
+    CAME_IN,
+    ENDED_LATER,
+    FORK_ASKED,
+    RECEIVED,
+    REPLIED,
+    TOGETHER,
+    TURNS,
+    Node,
+    Run,
+)
 
 _CANDIDATES = 200
 _UNTIL_ENDED_S = 10.0
@@ -516,14 +527,28 @@ def _releases(node: Node) -> list[Expected]:
         return [Expected(node.start_order, start, start)] if node.start_order else []
     releases: list[Expected] = []
     if isinstance(node.outcome, Streamed):
-        if node.head_order is not None:
-            releases.append(Expected(node.head_order, start, start))
-        pieces = [(chunk.order, start + chunk.offset_us / 1e6) for chunk in node.outcome.chunks]
-        releases += [Expected(order, at, at) for order, at in pieces]
+        turns = dict(_pairs(node.span.attributes.get(TURNS)))
+        pieces = [(node.head_order or 0, start)]
+        pieces += [(chunk.order, start + chunk.offset_us / 1e6) for chunk in node.outcome.chunks]
+        releases += [
+            Expected(order, at, at, order in turns, turn=turns.get(order, 0), stream=node.id)
+            for order, at in pieces
+            if order
+        ]
     if not _was_left(node):
         together, at_once = (node.span.attributes.get(name) is True for name in (TOGETHER, AT_ONCE))
-        releases.append(Expected(node.end_order, start, end, together, at_once))
+        is_left_alone = ENDED_LATER in node.span.attributes
+        releases.append(Expected(node.end_order, start, end, together, at_once, is_left_alone))
     return releases
+
+
+def _pairs(value: object) -> Iterator[tuple[int, int]]:
+    for each in members(value):
+        match each:
+            case [int(order), int(first)]:
+                yield order, first
+            case _:
+                continue
 
 
 def _parted(expected: list[Expected], turns: Collection[int]) -> list[Expected]:
