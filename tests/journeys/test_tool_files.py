@@ -91,6 +91,18 @@ def test_temporary_files_that_a_tool_leaves_are_there_again(desk: Desk, level: s
     assert (told["result"], again.returncode) == ("same", 0), again.stderr
 
 
+@pytest.mark.always
+def test_outside_of_a_copy_what_differs_behind_files_that_a_tool_wrote_is_not_put_down_to_the_program(
+    desk: Desk,
+) -> None:
+    program = TEMPORARY.replace("print(os.listdir(drafts), Path(drafts, ", "print(os.path.exists(Path(drafts, ")
+    program = program.replace('"draft.txt").read_text(), open(path).read())', '"draft.txt")), os.path.exists(path))')
+    live = desk.reenact("run", "--", "python", desk.write("agent.py", program.replace("os.unlink(path)", "open(path)")))
+    assert (live.stdout, "replayable: exact" in live.stderr) == ("True True\n", True), live.stderr
+    done = desk.reenact("replay", "last", environ={**desk.settings(), "REENACT_ENFORCE": "off"})
+    assert (done.returncode, "other code reads what it wrote there" in done.stderr) == (125, True), done.stderr
+
+
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)

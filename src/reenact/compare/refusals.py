@@ -21,8 +21,9 @@ from reenact.values.difference import one_line
 from reenact.values.effects import COPIED_IN, Seal
 from reenact.values.file_writes import WrittenFile, writes_of
 from reenact.values.json import Json, compact
-from reenact.values.lenient import as_list, as_text, parsed_or_none
-from reenact.values.run import UNDECLARED, Node, Run
+from reenact.values.lenient import as_list, as_object, as_text, parsed_or_none
+from reenact.values.run import UNDECLARED, WRITTEN, Node, Run
+from reenact.values.tool_files import tool_files
 
 Entry = Mapping[str, Json]
 
@@ -87,6 +88,8 @@ def by_the_world(
     recorded run did not meet, or was refused something that no recording names; or a program that it started was.
     """
     if why := _unanswerable(nodes.get(as_text(divergences[0].get("node_a")))):
+        return why
+    if world.get("files") != Seal.COPIED.value and (why := _of_unmade_files(divergences[0], ledger, nodes)):
         return why
     if world.get("processes") != Seal.ENFORCED.value:
         return ""
@@ -161,6 +164,25 @@ def _written_elsewhere(node: Node | None, folder: str) -> str:
     payload = node.outcome.payload
     changed = child.changed(payload.json) if isinstance(payload, Value) else ()
     return next((path for path, _ in changed if path.startswith("/") and not path.startswith(f"{folder}/")), "")
+
+
+def _of_unmade_files(divergence: Entry, ledger: Sequence[Entry], nodes: Mapping[str, Node]) -> str:
+    """Say that other code reads what an answered tool wrote, and that no copy holds it; empty where none does.
+
+    What differs in a call before that is the program's.
+    """
+    notes = [note for node in nodes.values() if isinstance(note := node.span.attributes.get(WRITTEN), str)]
+    paths = [as_text(path) for note in notes for path in as_list(as_object(parsed_or_none(note)).get("of_tools"))]
+    differing, answers = nodes.get(as_text(divergence.get("node_a"))), {as_text(entry.get("id")) for entry in ledger}
+    for node in sorted(nodes.values(), key=lambda each: each.start_order) if paths else ():
+        if differing is not None and differing.start_order <= node.start_order:
+            return ""
+        path = next((file.path for file in tool_files(node) if any(each.endswith(file.path) for each in paths)), "")
+        if path and node.id in answers:
+            return (
+                f"{node.label} was answered, and {path} is made in a copy alone; other code reads what it wrote there"
+            )
+    return ""
 
 
 def _text(value: Json) -> str:
