@@ -168,6 +168,8 @@ def assert_identified(spans: list[SpanRecord]) -> None:
     for span in spans:
         assert re.fullmatch(r"[0-9a-f]{32}", span.trace_id)
         assert re.fullmatch(r"[0-9a-f]{16}", span.span_id)
+        assert span.trace_id.strip("0")
+        assert span.span_id.strip("0")
         assert span.parent_id is None or re.fullmatch(r"[0-9a-f]{16}", span.parent_id)
         assert span.parent_id != span.span_id
         assert span.end_ns >= span.start_ns or span.end_ns == 0

@@ -126,6 +126,11 @@ def span_of(fields: Mapping[str, Any], *, above: Mapping[str, Any] | None = None
     )
 
 
+def has_span_id(fields: Mapping[str, Any]) -> bool:
+    """Tell whether a span came with an id of its own."""
+    return bool(_first(_first_object(fields, _CONTEXTS), _SPAN) or _first(fields, _SPAN))
+
+
 def is_log(fields: Mapping[str, Any]) -> bool:
     """Tell a log event from a span: it has a body, and no name of its own but that of an event."""
     return "body" in fields and _first(fields, _NAME) is None and _first(fields, _START[:10]) is None

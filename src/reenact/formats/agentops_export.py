@@ -15,6 +15,7 @@ from typing import BinaryIO, Final, cast
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
 from reenact.foreign.documents import documents
+from reenact.foreign.made_ids import identified
 from reenact.foreign.records import attribute_text, is_said, nanoseconds, originals, rest, span_id, trace_id
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_object, as_text
@@ -65,6 +66,7 @@ def _recognises(head: bytes) -> float:
     return 0.9 if fenced is not None and holds(head[fenced.end() :], *_MARKS) else 0.0
 
 
+@identified
 def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
     first = stream.read(1)
     while first.isspace():

@@ -14,6 +14,7 @@ from typing import BinaryIO, Final, cast
 
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
+from reenact.foreign.made_ids import identified
 from reenact.foreign.records import attribute_text, is_said, nanoseconds, originals, rest, unwrapped
 from reenact.foreign.records import span_id as any_span_id
 from reenact.foreign.records import trace_id as any_trace_id
@@ -48,6 +49,7 @@ def _recognises(head: bytes) -> float:
     return 0.96 if any(holds(head, *marks) for marks in _MARKS) else 0.0
 
 
+@identified
 def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
     for line, document in rows(stream, str(path)):
         has_events = False

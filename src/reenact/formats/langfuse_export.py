@@ -18,6 +18,7 @@ from typing import BinaryIO, Final, cast
 
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
+from reenact.foreign.made_ids import identified
 from reenact.foreign.records import attribute_text, is_said, nanoseconds, originals, rest, span_id, trace_id, unwrapped
 from reenact.foreign.tables import columns, rows
 from reenact.values.json import Json, compact
@@ -113,6 +114,7 @@ class _Trace:
         self.by_id: dict[str, _Record] = {}
 
 
+@identified
 def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
     batches: dict[str, _Trace] = {}
     for line, document in rows(stream, str(path)):

@@ -12,6 +12,7 @@ from typing import BinaryIO, Final
 
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
+from reenact.foreign.made_ids import identified
 from reenact.foreign.records import attribute_text, is_said, nanoseconds, originals, rest, span_id, trace_id, unwrapped
 from reenact.foreign.tables import rows
 from reenact.values.json import Json
@@ -35,6 +36,7 @@ def _recognises(head: bytes) -> float:
     return 0.96 if any(holds(head, *marks) for marks in _MARKS) else 0.0
 
 
+@identified
 def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
     traces: dict[str, _Record] = {}
     spans: list[_Record] = []
