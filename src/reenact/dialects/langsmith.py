@@ -94,8 +94,7 @@ def _model(kind: CallKind, attributes: Mapping[str, Json], inputs: Json, outputs
     if answered is None and not attributes.get("langsmith.record"):
         losses.append(_NO_OUTPUT)
     if answered is not None and answered.usage == Usage():
-        counted = native.usage(structured(attributes.get(f"{_METADATA}usage_metadata")))
-        answered = replace(answered, usage=counted)
+        answered = replace(answered, usage=_usage(attributes))
     model = (asked.model if asked is not None else "") or (answered.model if answered is not None else "") or ""
     return Reading(
         kind=kind,
@@ -106,6 +105,12 @@ def _model(kind: CallKind, attributes: Mapping[str, Json], inputs: Json, outputs
         losses=tuple(losses),
         whole={"messages", "model"} <= as_object(inputs).keys() or bool(_api(inputs)),
     )
+
+
+def _usage(attributes: Mapping[str, Json]) -> Usage:
+    """Read the tokens that LangChain counted, else those that LangSmith's API gives with the run."""
+    counted = native.usage(structured(attributes.get(f"{_METADATA}usage_metadata")))
+    return counted if counted != Usage() else native.usage(structured(attributes.get("langsmith.record")))
 
 
 def _system(attributes: Mapping[str, Json]) -> str:
