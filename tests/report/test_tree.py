@@ -4,11 +4,14 @@ import pytest
 from rich.cells import cell_len
 
 from made import Made, user
+from reenact.graph.build import build
 from reenact.graph.verdict import judge
+from reenact.report.documents import outcome_document
 from reenact.report.tree import tree
 from reenact.values.call import CallKind
 from reenact.values.discovered_tools import TOUCHED
 from reenact.values.run import Run
+from reenact.values.span import SpanRecord
 
 
 def incident() -> Run:
@@ -87,3 +90,29 @@ def test_what_a_found_tool_touched_stands_beside_it() -> None:
     assert "[write notes.txt]" in drawn[1]
     assert "[look up a.example:443 and 2 more]" in drawn[2]
     assert "[run again, as cdcdcdcd]" in drawn[3]
+
+
+def test_a_foreign_call_that_ended_is_not_unfinished() -> None:
+    """An emitter that keeps no content ends its spans; one without an end did not end."""
+    spans = [
+        SpanRecord(
+            trace_id="5" * 32,
+            span_id=f"{number:016x}",
+            parent_id=None,
+            name="chat pear-1",
+            start_ns=1_790_000_000 * 10**9,
+            end_ns=end,
+            attributes={
+                "gen_ai.operation.name": "chat",
+                "gen_ai.request.model": "pear-1",
+                "gen_ai.response.finish_reasons": ["stop"],
+                "gen_ai.usage.input_tokens": 9,
+            },
+        )
+        for number, end in ((1, 1_790_000_001 * 10**9), (2, 0))
+    ]
+    (run,) = build(spans)
+    ended, open_ = tree(run)[1:3]
+    assert ended.endswith("9+? tokens  [answer not kept]   → the emitter kept no answer")
+    assert open_.endswith("[unfinished]   → no outcome was recorded")
+    assert [outcome_document(node) for node in run.nodes] == [{"not_kept": True}, {"unfinished": True}]

@@ -32,6 +32,13 @@ _MILLION: Final = 1_000_000
 _KEYS: Final = ("request_id", "tool_use_id", "event.sequence", "query_source", "tool_name")
 """What tells events of one instant apart."""
 _RANKS: Final[Mapping[str, int]] = {"user_prompt": 0, "api_request_body": 1, "api_response_body": 2, "api_request": 3}
+_TOKENS: Final = (
+    ("gen_ai.usage.input_tokens", "input_tokens"),
+    ("gen_ai.usage.output_tokens", "output_tokens"),
+    ("gen_ai.usage.cache_read.input_tokens", "cache_read_tokens"),
+    ("gen_ai.usage.cache_creation.input_tokens", "cache_creation_tokens"),
+)
+"""The convention's names for counts of tokens, by which a call that kept no words is counted, and its own."""
 _NO_BODY: Final = Loss(
     field="content",
     lost="what was asked and answered: the log names the model and counts tokens",
@@ -174,6 +181,9 @@ def _model(span: SpanRecord, fields: dict[str, Json]) -> tuple[Call, Outcome]:
             if _word(event) == word:
                 fields |= {key: carried(value) for key, value in _body(name, event.attributes).items()}
     body, reply = as_text(fields.pop(_ASKED, "")), as_text(fields.pop(_TOLD, ""))
+    fields |= {
+        name: count for name, own in _TOKENS if name not in fields and (count := _count(fields, own)) is not None
+    }
     cut = [_CUT] if fields.get(f"{_ASKED}.cut") or fields.get(f"{_TOLD}.cut") else []
     if isinstance(parsed_or_none(body), dict):
         request = HttpRequest(shape=_SHAPE, method="POST", url="", body=Body(body.encode("utf-8", "surrogatepass")))
@@ -204,22 +214,23 @@ def _answered(attributes: Mapping[str, Json], model: str) -> Answered:
     messages = (Message(role="assistant", parts=(Text(text),)),) if text and text != _HIDDEN else ()
     reason = as_text(attributes.get("stop_reason"))
 
-    def count(name: str) -> int | None:
-        value = attributes.get(name)
-        return _number(value) if isinstance(value, int | float | str) else None
-
     return Answered(
         model=as_text(attributes.get("gen_ai.response.model")) or model or None,
         id=as_text(attributes.get("gen_ai.response.id")) or None,
         messages=messages,
         finish_reasons=(reason,) if reason else (),
         usage=Usage(
-            prompt=count("input_tokens"),
-            completion=count("output_tokens"),
-            cache_read=count("cache_read_tokens"),
-            cache_write=count("cache_creation_tokens"),
+            prompt=_count(attributes, "input_tokens"),
+            completion=_count(attributes, "output_tokens"),
+            cache_read=_count(attributes, "cache_read_tokens"),
+            cache_write=_count(attributes, "cache_creation_tokens"),
         ),
     )
+
+
+def _count(attributes: Mapping[str, Json], name: str) -> int | None:
+    value = attributes.get(name)
+    return _number(value) if isinstance(value, int | float | str) else None
 
 
 def _tool(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Call, Outcome]:

@@ -117,7 +117,7 @@ def answered(events: Iterable[SpanEvent]) -> Answered | None:
         name, body = name_of(event), _body(event)
         if name == _CHOICE:
             reasons += [reason] if (reason := as_text(body.get("finish_reason"))) else []
-            messages += _choice(body)
+            messages += _completion(body) if "gen_ai.completion" in body else _choice(body)
         elif name in DETAILS:
             outputs = structured(body.get(_OUTPUT))
             replies = turns(outputs, "assistant")
@@ -126,11 +126,15 @@ def answered(events: Iterable[SpanEvent]) -> Answered | None:
                 reason for item in as_list(outputs) if (reason := as_text(as_object(item).get("finish_reason")))
             ]
         elif name == "gen_ai.content.completion":
-            messages += [
-                message if message.role != "user" else Message(role="assistant", parts=message.parts)
-                for message in _prompt(body.get("gen_ai.completion", body.get("content")), "assistant")
-            ]
+            messages += _completion(body)
     return Answered(messages=tuple(messages), finish_reasons=tuple(reasons)) if messages or reasons else None
+
+
+def _completion(body: dict[str, Json]) -> list[Message]:
+    return [
+        message if message.role != "user" else Message(role="assistant", parts=message.parts)
+        for message in _prompt(body.get("gen_ai.completion", body.get("content")), "assistant")
+    ]
 
 
 def exchange_of_events(events: Iterable[SpanEvent]) -> tuple[Asked | None, Answered | None]:

@@ -157,6 +157,14 @@ _HOSTS: Final = (
 )
 
 
+_ASKED_KINDS: Final[Mapping[str, CallKind]] = {
+    "chat": CallKind.LLM,
+    "completion": CallKind.LLM,
+    "embedding": CallKind.EMBEDDING,
+    "rerank": CallKind.RERANKER,
+}
+
+
 def kind_of(attributes: Mapping[str, Json]) -> CallKind:
     """Tell what a call is by its operation, else by what older emitters said of it; UNKNOWN where nothing does."""
     operation = as_text(attributes.get(OPERATION)).lower()
@@ -166,9 +174,17 @@ def kind_of(attributes: Mapping[str, Json]) -> CallKind:
         return {"tools/call": CallKind.TOOL, "resources/read": CallKind.RETRIEVER, "prompts/get": CallKind.PROMPT}.get(
             method, CallKind.CHAIN
         )
-    asked = as_text(attributes.get("llm.request.type")).lower()
-    types = {"chat": CallKind.LLM, "completion": CallKind.LLM, "embedding": CallKind.EMBEDDING}
-    return types.get(asked) or {"rerank": CallKind.RERANKER}.get(asked, CallKind.UNKNOWN)
+    if (kind := _ASKED_KINDS.get(as_text(attributes.get("llm.request.type")).lower())) is not None:
+        return kind
+    return CallKind.UNKNOWN if operation else _implied(attributes)
+
+
+def _implied(attributes: Mapping[str, Json]) -> CallKind:
+    """Tell what a call without an operation is by what such calls alone say: tokens of a model, a tool's name."""
+    model = as_text(attributes.get("gen_ai.request.model")).lower()
+    if model and not attributes.get("gen_ai.agent.name") and usage(attributes) != Usage():
+        return CallKind.EMBEDDING if "embed" in model else CallKind.LLM
+    return CallKind.TOOL if attributes.get("gen_ai.tool.name") and not model else CallKind.UNKNOWN
 
 
 def system_of(attributes: Mapping[str, Json]) -> str:

@@ -13,6 +13,7 @@ from reenact.values.call import (
     Returned,
     Streamed,
     StreamEnd,
+    Unfinished,
     Value,
 )
 from reenact.values.json import Json, compact, parsed_or_none
@@ -56,7 +57,14 @@ def outcome(node: Node) -> str:
                 return _reply(node, stream.status) + ended
             return compact([chunk.value for chunk in chunks]) + ended
         case _:
-            return "no outcome was recorded"
+            return "the emitter kept no answer" if is_mute(node) else "no outcome was recorded"
+
+
+def is_mute(node: Node) -> bool:
+    """Tell a foreign call that ended, and whose answer the emitter did not keep, from one that did not end."""
+    from reenact.foreign.foreign_call import DIALECT
+
+    return isinstance(node.outcome, Unfinished) and node.span.end_ns > 0 and DIALECT in node.call.attributes
 
 
 def message(chat_message: Message) -> str:

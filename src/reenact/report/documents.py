@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, cast
 
 from reenact.boundary.reading import reply_body
+from reenact.report.call_text import is_mute
 from reenact.report.times import instant, milliseconds
 from reenact.values.call import Body, Chunk, HttpReply, HttpRequest, Raised, Returned, Streamed, Value
 from reenact.values.difference import Divergence, divergence_to_json
@@ -134,7 +135,7 @@ def request_document(node: Node) -> Json:
 
 
 def outcome_document(node: Node) -> Json:
-    """Describe what came of it under one key: `returned`, `streamed`, `raised`, or `unfinished`."""
+    """Describe what came of it under one key: `returned`, `streamed`, `raised`, `not_kept`, or `unfinished`."""
     match node.outcome:
         case Returned(payload=Value(json=value)):
             return {"returned": value}
@@ -145,7 +146,7 @@ def outcome_document(node: Node) -> Json:
         case Raised(exception=exception):
             return {"raised": exception_to_json(exception)}
         case _:
-            return {"unfinished": True}
+            return {"not_kept": True} if is_mute(node) else {"unfinished": True}
 
 
 def _stream(node: Node, stream: Streamed) -> dict[str, Json]:

@@ -177,7 +177,7 @@ def _markers(node: Node, ended: int | None) -> Iterator[str]:
     if left_by := attributes.get(LEFT_BY):
         yield f"left by {left_by}"
     if isinstance(outcome, Unfinished) and not node.call.is_structure:
-        yield "unfinished"
+        yield "answer not kept" if call_text.is_mute(node) else "unfinished"
     if isinstance(outcome, Streamed) and outcome.end.value != "finished":
         yield f"stream {outcome.end.value}"
     if stopped := attributes.get(STOPPED):

@@ -229,7 +229,7 @@ def _marks(node: Node) -> Iterator[str]:
     elif node.span.status == STATUS_ERROR:
         yield "failed"
     if isinstance(outcome, Unfinished) and not node.call.is_structure:
-        yield "no outcome"
+        yield "answer not kept" if call_text.is_mute(node) else "no outcome"
     if isinstance(outcome, Streamed) and outcome.end is not StreamEnd.FINISHED:
         yield f"stream {outcome.end.value}"
     yield from _end_of_process(attributes)
