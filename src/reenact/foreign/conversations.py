@@ -16,12 +16,20 @@ from reenact.boundary.question import shape_named
 from reenact.foreign.exchanges import hex_of, lacking, root_span
 from reenact.foreign.foreign_call import LOST, REBUILT, Loss
 from reenact.foreign.rebuilding import rebuilt
-from reenact.values.call import CallKind, FunctionCall, HttpRequest, Returned, Value
+from reenact.values.call import CallKind, ExceptionRecord, FunctionCall, HttpRequest, Returned, Value
 from reenact.values.evidence import outcome_to_attributes, request_to_attributes
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.message import Answered, Asked, Message, Text, ToolCall, Usage
 from reenact.values.run import CARRIER, OURS
-from reenact.values.span import KIND_CLIENT, KIND_INTERNAL, Attribute, Scope, SpanRecord
+from reenact.values.span import (
+    KIND_CLIENT,
+    KIND_INTERNAL,
+    STATUS_ERROR,
+    STATUS_UNSET,
+    Attribute,
+    Scope,
+    SpanRecord,
+)
 
 _KIND: Final = "openinference.span.kind"
 _MODELS: Final = "assistant"
@@ -72,7 +80,9 @@ class Conversation:
     """Facts of the whole, for the root."""
     lost: tuple[Loss, ...] = ()
     asks_more: bool = False
-    """The last messages are a question that the file holds no answer to."""
+    """The last messages are a question that the file holds no answer to, unless they are answers of tools."""
+    error: str = ""
+    """What went wrong with the last call, by the file's own word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,21 +103,23 @@ def run_of(chat: Conversation, carrier: str, questions: Sequence[Question] | Non
     trace_id, root_id = hex_of(chat.seed, 16), hex_of(f"{chat.seed}:root", 8)
     number = 0
     characters = 0
-    calls = _calls(chat) if questions is None else ((each.asked, each.answered, [each.turn]) for each in questions)
+    each_call = _calls(chat) if questions is None else ((each.asked, each.answered, [each.turn]) for each in questions)
+    calls = [*each_call]
     for asked, answered, turns in calls:
         number += 1
+        error = chat.error if number == len(calls) else ""
         lost = [*chat.lost, *_lost(chat, asked)]
         characters += sum(_size(message) for message in asked.messages)
         if characters > _MOST_CHARACTERS:
             asked = replace(asked, messages=asked.messages[-_KEPT_MESSAGES:])  # noqa: PLW2901 - the end of it
             lost.append(lacking("request", f"all but the last {_KEPT_MESSAGES} messages, the run being very long"))
-        yield _model_span(chat, asked, answered, turns, (trace_id, root_id, number, carrier), lost)
+        yield _model_span(chat, asked, answered, turns, (trace_id, root_id, number, carrier), lost, error)
     for call, answer, turn in _unrepeated(chat.turns):
         number += 1
         yield _tool_span(call, answer, turn, (trace_id, root_id, number, carrier))
     if number:
         times = [turn.at_ns for turn in chat.turns if turn.at_ns]
-        yield root_span(
+        root = root_span(
             trace_id=trace_id,
             span_id=root_id,
             name=chat.name,
@@ -115,6 +127,7 @@ def run_of(chat: Conversation, carrier: str, questions: Sequence[Question] | Non
             times=(min(times, default=0), max(times, default=0)),
             attributes=chat.attributes,
         )
+        yield replace(root, status=STATUS_ERROR, status_message=chat.error) if chat.error else root
 
 
 def _calls(chat: Conversation) -> Iterator[tuple[Asked, Answered | None, list[Turn]]]:
@@ -136,8 +149,13 @@ def _calls(chat: Conversation) -> Iterator[tuple[Asked, Answered | None, list[Tu
             reply = [turn]
         else:
             before.append(turn.message)
-    if chat.asks_more and before and before[-1].role != _MODELS:
+    if chat.asks_more and before and before[-1].role != _MODELS and not _is_told(chat):
         yield _asked(chat, before, ""), None, []
+
+
+def _is_told(chat: Conversation) -> bool:
+    """Tell a conversation that ends with answers of tools: nobody says that a model was asked again."""
+    return chat.turns[-1].message.role == "tool" and any(_unrepeated(chat.turns))
 
 
 def _is_one(last: Turn, turn: Turn) -> bool:
@@ -168,6 +186,8 @@ def _lost(chat: Conversation, asked: Asked) -> Iterator[Loss]:
         yield lacking("model", "the name of the model", _RECORD)
     if not chat.tools and any(isinstance(part, ToolCall) for turn in chat.turns for part in turn.message.parts):
         yield lacking("tools", "the tool schemas: tools are called, and none is described", _RECORD)
+    if any(isinstance(part, ToolCall) and not part.id for turn in chat.turns for part in turn.message.parts):
+        yield lacking("tool call ids", "the ids by which calls of tools and their answers belong together", _RECORD)
     if not chat.parameters:
         yield lacking("parameters", "every parameter of the request (temperature, tool_choice, …)", _RECORD)
 
@@ -183,8 +203,10 @@ def _model_span(
     turns: Sequence[Turn],
     place: tuple[str, str, int, str],
     lost: Sequence[Loss],
+    error: str = "",
 ) -> SpanRecord:
-    request, outcome, marks = rebuilt(asked, answered, system=chat.system, api=chat.api)
+    failed = exception_of_text(error) if error and answered is None else None
+    request, outcome, marks = rebuilt(asked, answered, system=chat.system, api=chat.api, failed=failed)
     trace_id, root_id, number, carrier = place
     shape = shape_named(request.shape) if isinstance(request, HttpRequest) else None
     attributes: dict[str, Attribute] = {**request_to_attributes(request), **outcome_to_attributes(request, outcome)}
@@ -207,9 +229,21 @@ def _model_span(
         start_ns=turns[0].at_ns if turns else 0,
         end_ns=at if at and turns[0].at_ns != at else 0,
         kind=KIND_CLIENT,
+        status=STATUS_ERROR if error else STATUS_UNSET,
+        status_message=error,
         attributes=attributes,
         scope=Scope(name=carrier),
     )
+
+
+def exception_of_text(text: str) -> ExceptionRecord:
+    """Read what a file says of an error, `TimeoutError: no answer`, as the exception that it tells of."""
+    kind, colon, message = text.partition(": ")
+    is_class = bool(colon) and kind.replace(".", "").isidentifier()
+    module, _, name = kind.rpartition(".")
+    if not is_class:
+        return ExceptionRecord(module="builtins", qualname="Exception", message=text)
+    return ExceptionRecord(module=module or "builtins", qualname=name, message=message)
 
 
 # ------------------------------------------------------------------------------------- tools whose answer ends a run
@@ -222,9 +256,13 @@ def _unrepeated(turns: Sequence[Turn]) -> Iterator[tuple[ToolCall, Message, Turn
         return
     asked = [part for turn in turns[: last + 1] for part in turn.message.parts if isinstance(part, ToolCall)]
     calls = {part.id: part for part in asked if part.id}
+    nameless = [part for part in turns[last].message.parts if isinstance(part, ToolCall) and not part.id]
     for turn in turns[last + 1 :]:
-        call = calls.get(turn.message.tool_call_id or "")
-        if turn.message.role == "tool" and call is not None:
+        if turn.message.role != "tool":
+            continue
+        call_id = turn.message.tool_call_id or ""
+        call = calls.get(call_id) if call_id else nameless.pop(0) if nameless else None
+        if call is not None:
             yield call, turn.message, turn
 
 
@@ -242,7 +280,7 @@ def _tool_span(call: ToolCall, answer: Message, turn: Turn, place: tuple[str, st
         _KIND: CallKind.TOOL.value,
         CARRIER: carrier,
         "tool.name": call.name,
-        "gen_ai.tool.call.id": call.id,
+        **({"gen_ai.tool.call.id": call.id} if call.id else {}),
         "reenact.order.start": number << 20,
     }
     return SpanRecord(

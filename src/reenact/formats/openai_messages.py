@@ -1,9 +1,9 @@
 """Files of messages in OpenAI's format, and in Anthropic's: chat logs, fine-tuning and preference data, batches.
 
 A line or document is one of: a conversation (`{"messages": […], "tools": […]}`, a bare list of messages, ShareGPT's
-`conversations`), a logged call (`request` and `response` beside each other), a line of a batch's input or output file
-(`custom_id`), or a stored reply. Conversations are a run each; the lines of a batch are one run, input and output
-joined by `custom_id`. Lines that are one message each are one conversation.
+`conversations`), a logged call (`request` and `response` or `error` beside each other), a line of a batch's input or
+output file (`custom_id`), or a stored reply. Conversations are a run each; the lines of a batch are one run, input and
+output joined by `custom_id`. Lines that are one message each are one conversation.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -26,11 +27,13 @@ from reenact.foreign.spelled_messages import turns
 from reenact.values import tool_schema
 from reenact.values.json import Json, canonical
 from reenact.values.lenient import as_count, as_list, as_object, as_text
-from reenact.values.span import Attribute, SpanRecord
+from reenact.values.providers import provider_of
+from reenact.values.skeleton import holds
+from reenact.values.span import STATUS_ERROR, Attribute, SpanRecord
 
 _FIRST = re.compile(
     rb'\s*(?:\[\s*)*\{\s*"(?:messages|conversations|custom_id|request|request_body|role|content|input|tools|model|prompt|'
-    rb'id|object|parallel_tool_calls|functions|metadata|task|kwargs|from|params|completion|choices)"'
+    rb'id|object|parallel_tool_calls|functions|metadata|task|kwargs|from|params|completion|choices|system)"'
 )
 _SIGNS: Final = (
     (re.compile(rb'"custom_id"\s*:'), 0.9),
@@ -69,6 +72,8 @@ _PARAMETERS: Final = frozenset(
 )
 _REQUESTS: Final = ("request", "request_body", "requestBody", "input", "kwargs")
 _STARTS: Final = ("start_time", "startTime", "created_at", "timestamp")
+_TOOLS: Final = frozenset({"observation", "tool", "function_response"})
+"""ShareGPT's words for who answers as a tool."""
 _NOTHING: Final[dict[str, Json]] = {}
 _REPLIES: Final = ("response", "response_body", "responseBody", "completion", "output")
 
@@ -77,6 +82,8 @@ def _recognises(head: bytes) -> float:
     if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"["):
         return 0.0
     if not _FIRST.match(head.removeprefix(b"\xef\xbb\xbf")):
+        if holds(head, "request.messages") or holds(head, "role", "content"):
+            return 0.4  # behind facts of somebody's own
         return 0.3 if _LOOSE.search(head) else 0.0
     likelihood = max((certainty for sign, certainty in _SIGNS if sign.search(head)), default=0.0)
     return likelihood or (0.3 if _LOOSE.search(head) else 0.0)
@@ -143,8 +150,9 @@ def _one(record: Json, counts: Counter[str], place: str) -> Iterator[SpanRecord]
     request = next((each for each in _objects(record, _REQUESTS) if "messages" in each), _NOTHING)
     reply = _reply(record)
     if request and reply and "preferred_output" not in record:
-        call = _logged(record, request, reply)
-        yield from exchanges.run_of([call], carrier=FORMAT.name, seed=seed, name="logged call")
+        call, error = _logged(record, request, reply), _error(record)
+        for span in exchanges.run_of([call], carrier=FORMAT.name, seed=seed, name="logged call"):
+            yield replace(span, status=STATUS_ERROR, status_message=error) if error else span
     elif _listed(record) is not None or request:
         yield from _talk({**request, **record} if request else record, seed)
     elif "choices" in record or record.get("object") == "response":
@@ -166,7 +174,7 @@ def _one(record: Json, counts: Counter[str], place: str) -> Iterator[SpanRecord]
 
 
 def _talk(record: Mapping[str, Json], seed: str) -> Iterator[SpanRecord]:
-    messages = [_message(each) for each in _listed(record) or []]
+    messages = [*_instructions(record), *(_message(each) for each in _listed(record) or [])]
     answer = _reply(record)
     if (choices := as_list(answer.get("choices"))) and messages:
         messages.append(as_object(as_object(choices[0]).get("message")))
@@ -181,15 +189,22 @@ def _talk(record: Mapping[str, Json], seed: str) -> Iterator[SpanRecord]:
             name=as_text(record.get("name")) or as_text(metadata.get("name")) or "conversation",
             turns=tuple(Turn(message=message) for each in messages for message in turns(each)),
             model=as_text(record.get("model")),
-            system="anthropic" if _is_anthropics(messages) else "openai",
-            api="" if _is_anthropics(messages) else "chat",
-            tools=tool_schema.tools(record.get("tools", record.get("functions"))),
+            system="anthropic" if _is_anthropics(record, messages) else "openai",
+            api="" if _is_anthropics(record, messages) else "chat",
+            tools=tool_schema.tools(records.unwrapped(record.get("tools", record.get("functions")))),
             parameters={name: value for name, value in record.items() if name in _PARAMETERS},
             attributes=_facts(record, metadata),
             asks_more=True,
+            error=_error(record),
         ),
         FORMAT.name,
     )
+
+
+def _instructions(record: Mapping[str, Json]) -> list[Json]:
+    """Give the system prompt that stands beside the messages, as Anthropic's API has it: a text, or blocks."""
+    system = record.get("system")
+    return [{"role": "system", "content": system}] if isinstance(system, str | list) and system else []
 
 
 def _message(message: Json) -> Json:
@@ -197,16 +212,39 @@ def _message(message: Json) -> Json:
     fields = as_object(message)
     if "from" not in fields:
         return message
+    who, value = as_text(fields.get("from")), fields.get("value")
+    if who == "function_call" and (calls := _called(value)):
+        return {"role": "assistant", "tool_calls": calls}
     words = {"gpt": "assistant", "human": "user", "chatgpt": "assistant", "function_call": "assistant"}
-    who = as_text(fields.get("from"))
-    return {"role": words.get(who, "tool" if who in ("observation", "tool") else who), "content": fields.get("value")}
+    return {"role": words.get(who, "tool" if who in _TOOLS else who), "content": value}
 
 
-def _is_anthropics(messages: list[Json]) -> bool:
+def _called(value: Json) -> list[Json]:
+    """Read the calls of tools that ShareGPT keeps as JSON in a text: one, or a list; nothing where it is no such."""
+    read = records.unwrapped(value)
+    calls = [as_object(each) for each in (read if isinstance(read, list) else [read])]
+    return [{"function": call} for call in calls] if all(as_text(call.get("name")) for call in calls) else []
+
+
+def _error(record: Mapping[str, Json]) -> str:
+    """Give what a record says went wrong with its call: a text, or the `type` and `message` of an API."""
+    error = record.get("error")
+    fields = as_object(error)
+    fields = as_object(fields.get("error")) or fields
+    if message := as_text(fields.get("message")):
+        kind = as_text(fields.get("type"))
+        return f"{kind}: {message}" if kind else message
+    return records.attribute_text(error) if records.is_said(error) else ""
+
+
+def _is_anthropics(record: Mapping[str, Json], messages: list[Json]) -> bool:
     blocks = [
         as_text(as_object(part).get("type")) for each in messages for part in as_list(as_object(each).get("content"))
     ]
-    return any(kind in ("tool_use", "tool_result", "thinking", "redacted_thinking") for kind in blocks)
+    if any(kind in ("tool_use", "tool_result", "thinking", "redacted_thinking") for kind in blocks):
+        return True
+    speaks_chat = any(as_object(each).keys() & {"tool_calls", "tool_call_id"} for each in messages)
+    return not speaks_chat and provider_of(as_text(record.get("model"))) == "anthropic"
 
 
 def _facts(record: Mapping[str, Json], metadata: Mapping[str, Json]) -> dict[str, Attribute]:
@@ -244,6 +282,7 @@ def _logged(record: Mapping[str, Json], request: dict[str, Json], reply: dict[st
         record.get("start_time", record.get("startTime", record.get("created_at", record.get("timestamp"))))
     )
     end = records.nanoseconds(record.get("end_time", record.get("endTime")))
+    latency = as_count(record.get("latency_ms"))
     return Exchange(
         method="POST",
         url=as_text(record.get("url")),
@@ -251,16 +290,21 @@ def _logged(record: Mapping[str, Json], request: dict[str, Json], reply: dict[st
         status=as_count(record.get("status_code", record.get("status"))) or 200,
         reply=spelled_json(as_object(reply.get("body")) or reply),
         start_ns=start,
-        end_ns=end,
-        shape=_shape(as_text(record.get("url")), request),
+        end_ns=end or (start + latency * 1_000_000 if start and latency is not None else 0),
+        shape=_shape(as_text(record.get("url")), request, as_object(reply.get("body")) or reply),
         rebuilt=("request", "reply"),
     )
 
 
-def _shape(url: str, body: Mapping[str, Json]) -> str:
+def _shape(url: str, body: Mapping[str, Json], reply: Mapping[str, Json] = _NOTHING) -> str:
+    """Tell the API of a call: by its address, else by the reply, else by what only one API is asked."""
     if (shape := shape_at("POST", url, spelled_json(dict(body)))) is not None:
         return shape.name
-    if "max_tokens" in body and ("system" in body or "claude" in as_text(body.get("model"))):
+    if reply.get("type") == "message" or ("stop_reason" in reply and "content" in reply):
+        return "anthropic.messages"
+    if "choices" in reply:
+        return "openai.chat"
+    if "system" in body or ("max_tokens" in body and "claude" in as_text(body.get("model"))):
         return "anthropic.messages"
     return "openai.responses" if "messages" not in body and "input" in body else "openai.chat"
 

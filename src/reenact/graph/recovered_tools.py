@@ -163,14 +163,15 @@ def _tool_node(each: ToolAnswer, place: int) -> Node:
     fields.pop(OURS)
     if CARRIER in asking.attributes and isinstance(order := asking.attributes.get("reenact.order.start"), int):
         fields["reenact.order.start"] = order + place + 1  # a carrier that knows no times leaves room between its calls
-    begins = max(asking.end_ns, asking.start_ns) + (place + 1) * _APART_NS
+    known = max(asking.end_ns, asking.start_ns)
+    begins = known + (place + 1) * _APART_NS if known or CARRIER not in asking.attributes else 0
     span = SpanRecord(
         trace_id=asking.trace_id,
         span_id=span_id,
         parent_id=asking.parent_id if each.node.parent is not None else None,
         name=each.call.name,
         start_ns=begins,
-        end_ns=max(begins, each.by.span.start_ns if each.by is not None else 0),
+        end_ns=max(begins, each.by.span.start_ns if each.by is not None and begins else 0),
         attributes=fields,
         resource=asking.resource,
     )
