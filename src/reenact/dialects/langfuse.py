@@ -18,9 +18,10 @@ from reenact.encodings import indexed, native, openinference, parts, python_repr
 from reenact.encodings.semconv import Reading
 from reenact.foreign import genai
 from reenact.foreign.foreign_call import Loss, provider_of, richer_answer, richer_question, said_of
+from reenact.foreign.records import is_said
 from reenact.values.call import Call, CallKind, Outcome
 from reenact.values.json import Json
-from reenact.values.lenient import as_count, as_list, as_object, as_text, first_count, structured
+from reenact.values.lenient import as_count, as_list, as_object, as_text, first_count, structured, text_or_json
 from reenact.values.message import Answered, Asked, Message, Text, Usage
 from reenact.values.providers import is_dated
 from reenact.values.span import SpanRecord
@@ -61,8 +62,8 @@ _SPELLED: Final[Mapping[str, str]] = {
     "presencePenalty": "presence_penalty",
 }
 _COUNTS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
-    "prompt": (("input",), ("prompt",), ("input_tokens",), ("promptTokens",)),
-    "completion": (("output",), ("completion",), ("output_tokens",), ("completionTokens",)),
+    "prompt": (("input",), ("prompt",), ("input_tokens",), ("promptTokens",), ("inputTokens",)),
+    "completion": (("output",), ("completion",), ("output_tokens",), ("completionTokens",), ("outputTokens",)),
     "total": (("total",), ("total_tokens",), ("totalTokens",)),
     "cache_read": (
         ("input_cached_tokens",), ("input_cache_read",), ("prompt_details.cache_read",), ("cache_read_input_tokens",),
@@ -273,7 +274,15 @@ def _answered(attributes: Mapping[str, Json], *, as_lines: bool) -> Answered | N
     for read in before:
         if read is not None and read.messages:
             own = read if own is None else richer_answer(own, read)
-    return own
+    return _told(output) if own is None else own
+
+
+def _told(output: Json) -> Answered | None:
+    """Take an output that is no reply of any spelling as what the model said."""
+    value = structured(output)
+    if not is_said(value) or value == "None":
+        return None
+    return Answered(messages=(Message(role="assistant", parts=(Text(text_or_json(value)),)),))
 
 
 def _of_ai_sdk(attributes: Mapping[str, Json]) -> Answered | None:
@@ -350,7 +359,9 @@ def _usage(attributes: Mapping[str, Json]) -> Usage | None:
         counts = {field: first_count(usage, *paths) for field, paths in _COUNTS.items()}
         if any(counts.values()):
             return Usage(**{**counts, **_apart(usage)})
-    return None
+    record = as_object(structured(attributes.get("langfuse.record")))  # where counts stand beside the usage
+    counted = native.usage({name: count for name, count in record.items() if name.endswith("_tokens")})
+    return counted if counted.prompt or counted.completion else None
 
 
 def _apart(usage: Mapping[str, Json]) -> dict[str, int]:

@@ -78,6 +78,8 @@ _MARKS: Final = (
     ("trace.timestamp|trace.userId|trace.projectId", "observations|trace.bookmarked|trace.observations"),
     ("trace.projectId", "trace.timestamp"),
     ("observations[].traceId", "observations[].type"),
+    ("id", "observations[].type", "observations[].startTime", "observations[].input|observations[].model"),
+    ("data[].id", "data[].observations[].type", "data[].observations[].startTime|data[].observations[].traceId"),
     ("data[].traceId", "data[].type", "data[].startTime"),
     ("data[].htmlPath|data[].observations", "data[].timestamp"),
     ("traceId", "type", "startTime", "parentObservationId|modelParameters|usageDetails|completionStartTime"),

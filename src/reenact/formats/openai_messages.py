@@ -47,6 +47,7 @@ _LOOSE: Final = re.compile(
     rb'|(?:"(?:items|input|output)"\s*:\s*\[|\A\s*\[)\s*\{\s*"type"\s*:\s*"(?:message|reasoning|function_call)"'
 )
 """Lists of Gemini's contents and of the items of OpenAI's responses, whatever stands around them."""
+_LOGGED: Final = re.compile(rb'"request"\s*:\s*\{[^{}]*"messages"\s*:\s*\[\s*\{\s*"(?:role|content)"')
 _LISTS: Final = ("messages", "conversations", "items", "contents", "history", "conversation")
 _PARAMETERS: Final = frozenset(
     {
@@ -71,7 +72,6 @@ _PARAMETERS: Final = frozenset(
     }
 )
 _REQUESTS: Final = ("request", "request_body", "requestBody", "input", "kwargs")
-_STARTS: Final = ("start_time", "startTime", "created_at", "timestamp")
 _TOOLS: Final = frozenset({"observation", "tool", "function_response"})
 """ShareGPT's words for who answers as a tool."""
 _NOTHING: Final[dict[str, Json]] = {}
@@ -82,7 +82,7 @@ def _recognises(head: bytes) -> float:
     if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"["):
         return 0.0
     if not _FIRST.match(head.removeprefix(b"\xef\xbb\xbf")):
-        if holds(head, "request.messages") or holds(head, "role", "content"):
+        if _LOGGED.search(head) or holds(head, "role", "content"):
             return 0.4  # behind facts of somebody's own
         return 0.3 if _LOOSE.search(head) else 0.0
     likelihood = max((certainty for sign, certainty in _SIGNS if sign.search(head)), default=0.0)
