@@ -257,3 +257,26 @@ def test_a_recorded_run_is_rebuilt_as_it_was_made() -> None:
         (tool, llm, CallKind.TOOL),
     ]
     assert [node.label for node in run.nodes[1:]] == ["llm ChatCompletion #2", "tool fetch #3"]
+
+
+def test_a_span_that_was_exported_again_lasts_from_its_first_beginning_to_its_last_end() -> None:
+    """Some emitters export a span of a turn once more as the turn goes on: no clock is wrong."""
+    turn = SpanRecord(
+        trace_id="9" * 32,
+        span_id="1" * 16,
+        parent_id=None,
+        name="turn",
+        start_ns=1_000,
+        end_ns=2_000,
+        attributes={"orchard.row": 3},
+    )
+    below = replace(turn, span_id="2" * 16, parent_id=turn.span_id, name="look", start_ns=1_100, end_ns=1_900)
+    later = replace(turn, start_ns=5_000, end_ns=6_000, attributes={"orchard.row": 3, "orchard.done": True})
+    for records in ([turn, below, later], [later, below, turn]):
+        (run,) = build(records)
+        assert run.root is not None
+        assert (run.root.span.start_ns, run.root.span.end_ns) == (1_000, 6_000)
+        assert run.root.span.attributes["orchard.done"] is True
+        assert run.notes == ("1 duplicate spans folded; 1 of them say other things, and the fuller stands",)
+    open_ = replace(later, end_ns=0)
+    assert build([turn, below, open_])[0].nodes[0].span.end_ns == 2_000  # what ended stands over what did not

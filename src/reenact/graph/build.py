@@ -27,14 +27,15 @@ _NOTHING = object()
 def build(records: Iterable[Record], *, source: str = "") -> list[Run]:
     """Rebuild every run that spans and log events hold, one a trace, oldest first."""
     traces: dict[str, dict[str, SpanRecord]] = defaultdict(dict)
-    doubled: dict[str, int] = defaultdict(int)
+    doubled: dict[str, Counter[bool]] = defaultdict(Counter)
     for span in with_logs(records):
         other = traces[span.trace_id].get(span.span_id)
         span = _bare(span)  # noqa: PLW2901 - a proof goes no further than to who reads the store
         if other is not None and other.own is not span.own:  # what others say of an own span changes nothing in it
             span = other if other.own else span  # noqa: PLW2901 - as above
         elif other is not None:
-            doubled[span.trace_id] += not _told_again(other, span)
+            if not _told_again(other, span):
+                doubled[span.trace_id][_differs(other, span)] += 1
             span = _fuller(other, span)  # noqa: PLW2901 - the one that says more stands for both
         traces[span.trace_id][span.span_id] = span
     runs = [_run(trace_id, spans, doubled[trace_id], source) for trace_id, spans in traces.items()]
@@ -59,16 +60,31 @@ def _told_again(a: SpanRecord, b: SpanRecord) -> bool:
     return all(more.get(name, _NOTHING) == value for name, value in less.items())
 
 
+def _differs(a: SpanRecord, b: SpanRecord) -> bool:
+    """Tell copies of another emitter's span that say different things."""
+    return _is_others(a) and _is_others(b) and (a.end_ns, a.attributes) != (b.end_ns, b.attributes)
+
+
+def _is_others(span: SpanRecord) -> bool:
+    return not span.attributes.keys() & {OURS, "reenact.incomplete", "reenact.run.root", "reenact.order.start"}
+
+
 def _fuller(a: SpanRecord, b: SpanRecord) -> SpanRecord:
-    """Choose between two copies of one span: a finished one over an incomplete one, then the one that says more."""
+    """Choose between two copies of one span: a finished one over an incomplete one, then the one that says more.
 
-    def rank(span: SpanRecord) -> tuple[bool, int, int]:
-        return not span.attributes.get("reenact.incomplete"), len(span.attributes), span.end_ns
+    Another emitter may export a span again as it goes on: it lasted from its first beginning to its last end.
+    """
 
-    return b if rank(b) > rank(a) else a
+    def rank(span: SpanRecord) -> tuple[bool, bool, int, int]:
+        is_whole = not span.attributes.get("reenact.incomplete")
+        return is_whole, span.end_ns > 0, len(span.attributes), span.end_ns
+
+    chosen = b if rank(b) > rank(a) else a
+    times = min(filter(None, (a.start_ns, b.start_ns)), default=0), max(a.end_ns, b.end_ns)
+    return replace(chosen, start_ns=times[0], end_ns=times[1]) if _is_others(a) and _is_others(b) else chosen
 
 
-def _run(trace_id: str, spans: dict[str, SpanRecord], doubled: int, source: str) -> Run:
+def _run(trace_id: str, spans: dict[str, SpanRecord], doubled: Counter[bool], source: str) -> Run:
     notes: list[str] = []
     spans, sections, section_of = _parted(spans)
     spans = settled(spans)
@@ -76,7 +92,8 @@ def _run(trace_id: str, spans: dict[str, SpanRecord], doubled: int, source: str)
         spans = _lifted(spans)
     spans = with_parts(spans)
     if doubled:
-        notes.append(f"{doubled} duplicate spans folded")
+        again = f"; {doubled[True]} of them say other things, and the fuller stands" if doubled[True] else ""
+        notes.append(f"{doubled.total()} duplicate spans folded{again}")
     projections = {
         span_id: str(of) for span_id, span in spans.items() if (of := span.attributes.get("reenact.projection.of"))
     }
