@@ -65,6 +65,22 @@ def test_times_of_every_unit(told: dict[str, Any], expected: tuple[int, int]) ->
 @pytest.mark.parametrize(
     ("told", "expected"),
     [
+        ({"startTimeUnixNano": "1000", "endTimeUnixNano": "2000"}, (1000, 2000)),
+        ({"start_time_unix_nano": 1000, "end_time_unix_nano": 2000.0}, (1000, 2000)),
+        ({"start_time_ns": 1000, "end_time_ns": "2e3"}, (1000, 2000)),
+        ({"startTimeUnixNano": "2027-01-15T08:00:00Z"}, (1_800_000_000 * 10**9, 0)),
+        ({"start_time": 1000, "end_time": 2000}, (1000 * 10**9, 2000 * 10**9)),
+        ({"startTimeUnixNano": float("nan"), "endTimeUnixNano": -5}, (0, 0)),
+    ],
+)
+def test_a_name_that_says_nanoseconds_is_believed(told: dict[str, Any], expected: tuple[int, int]) -> None:
+    span = span_of({**TOLD, **told})
+    assert (span.start_ns, span.end_ns) == expected
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
         ({"status": {"status_code": "ERROR", "description": "no"}}, (2, "no")),
         ({"status": {"code": 2, "message": "no"}}, (2, "no")),
         ({"status": {"code": "STATUS_CODE_OK"}}, (1, "")),

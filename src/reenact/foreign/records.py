@@ -101,6 +101,17 @@ def nanoseconds(value: Json) -> int:
     return value * scale
 
 
+def nanoseconds_of(fields: Mapping[str, Json], *names: str) -> int:
+    """Give the instant of the first field that is there. A name that says nanoseconds (`…UnixNano`) is believed."""
+    name = next((name for name in names if fields.get(name) is not None), "")
+    value = fields.get(name)
+    if name.lower().endswith(("nano", "_ns", "nanos")):
+        count = _number(value) if isinstance(value, str) else value
+        if isinstance(count, int | float) and not isinstance(count, bool) and count == count:  # noqa: PLR0124 - no NaN
+            return int(count) if 0 < count < 2**63 else 0
+    return nanoseconds(value)
+
+
 def _number(text: str) -> Json:
     try:
         return int(text)

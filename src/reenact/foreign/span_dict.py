@@ -145,9 +145,9 @@ def log_of(log: Mapping[str, Any]) -> LogRecord:
     return LogRecord(
         trace_id=trace_id if trace_id.strip("0") else "",
         span_id=span_id if span_id.strip("0") else "",
-        time_ns=_instant(_first(log, ("timestamp", "timeUnixNano", "time_unix_nano"))),
+        time_ns=_instant(log, ("timestamp", "timeUnixNano", "time_unix_nano")),
         observed_ns=_instant(
-            _first(log, ("observed_timestamp", "observedTimestamp", "observedTimeUnixNano", "observed_time_unix_nano"))
+            log, ("observed_timestamp", "observedTimestamp", "observedTimeUnixNano", "observed_time_unix_nano")
         ),
         event_name=event_name if isinstance(event_name, str) else "",
         body=cast("Json", log.get("body")),
@@ -208,8 +208,7 @@ def _id(value: object, digits: int, name: str, originals: dict[str, Json]) -> st
 
 
 def _times(fields: Mapping[str, Any]) -> tuple[int, int]:
-    start = _instant(_first(fields, _START))
-    end = _instant(_first(fields, _END))
+    start, end = _instant(fields, _START), _instant(fields, _END)
     if not end and start:
         for name, unit in _DURATIONS:
             if (lasted := fields.get(name)) is not None:
@@ -226,8 +225,9 @@ def _length(duration: object, unit: int) -> int:
     return 0
 
 
-def _instant(value: object) -> int:
-    return _pair(cast("list[Any]", value)) if isinstance(value, list) else records.nanoseconds(cast("Json", value))
+def _instant(fields: Mapping[str, Any], names: tuple[str, ...]) -> int:
+    value = _first(fields, names)
+    return _pair(cast("list[Any]", value)) if isinstance(value, list) else records.nanoseconds_of(fields, *names)
 
 
 def _pair(pair: list[Any]) -> int:
@@ -298,7 +298,7 @@ def _event(event: _Object) -> SpanEvent:
     event_name = _first(event, _EVENT_NAME) or attributes.get("event.name")
     return SpanEvent(
         name=_text(event_name),
-        time_ns=_instant(_first(event, _EVENT_TIME)),
+        time_ns=_instant(event, _EVENT_TIME),
         attributes=attributes,
         dropped_attributes=_count(_first(event, _DROPPED[0])),
     )

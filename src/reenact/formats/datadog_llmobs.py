@@ -15,7 +15,7 @@ from typing import BinaryIO, Final, cast
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
 from reenact.foreign.made_ids import identified
-from reenact.foreign.records import attribute_text, is_said, nanoseconds, originals, rest, unwrapped
+from reenact.foreign.records import attribute_text, is_said, nanoseconds_of, originals, rest, unwrapped
 from reenact.foreign.records import span_id as any_span_id
 from reenact.foreign.records import trace_id as any_trace_id
 from reenact.foreign.tables import rows
@@ -95,7 +95,7 @@ def _trace_id(value: Json) -> str:
 def _span(event: _Event) -> SpanRecord:
     meta = _meta(event)
     parent = text_or_json(event.get("parent_id")).strip()
-    started = nanoseconds(event.get("start_ns")) or nanoseconds(event.get("start_ms"))
+    started = nanoseconds_of(event, "start_ns", "start_ms")
     took = event.get("duration")
     error = _error(meta)
     failed = as_text(event.get("status")).lower() == "error" or bool(error)

@@ -13,7 +13,17 @@ from typing import BinaryIO, Final, cast
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
 from reenact.foreign.made_ids import identified
-from reenact.foreign.records import attribute_text, is_said, nanoseconds, originals, rest, span_id, trace_id, unwrapped
+from reenact.foreign.records import (
+    attribute_text,
+    is_said,
+    nanoseconds,
+    nanoseconds_of,
+    originals,
+    rest,
+    span_id,
+    trace_id,
+    unwrapped,
+)
 from reenact.foreign.tables import rows
 from reenact.values.json import Json, compact
 from reenact.values.lenient import as_list, as_object, as_text
@@ -144,13 +154,13 @@ def _span(span: _Object, info: _Object, facts: dict[str, Attribute]) -> SpanReco
 
 
 def _time(span: _Object, field: str) -> int:
-    return nanoseconds(span.get(f"{field}_unix_nano") or span.get(f"{field}_ns") or span.get(field))
+    return nanoseconds_of(span, f"{field}_unix_nano", f"{field}_ns", field)
 
 
 def _event(event: _Object) -> SpanEvent:
     return SpanEvent(
         name=as_text(event.get("name")),
-        time_ns=nanoseconds(event.get("time_unix_nano") or event.get("timestamp")),
+        time_ns=nanoseconds_of(event, "time_unix_nano", "timestamp"),
         attributes={
             name: value if isinstance(value, str | bool | int | float) else compact(value)
             for name, value in as_object(event.get("attributes")).items()
