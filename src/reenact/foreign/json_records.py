@@ -25,11 +25,17 @@ def each_document(
         try:
             records = list(of(document))
         except _WRONG as refusal:
-            problem = str(refusal) if type(refusal) is ValueError else f"{type(refusal).__name__}: {refusal}"
-            raise InputError(f"{path}:{line}", f"this is not shaped like {what} ({problem})") from None
+            raise InputError(f"{path}:{line}", f"this is not shaped like {what} ({wrong(refusal)})") from None
         except RecursionError:
             raise InputError(f"{path}:{line}", "a value is nested too deep to be read") from None
         yield from records
+
+
+def wrong(refusal: Exception) -> str:
+    """Say what is wrong with the shape of a document: the field that it lacks, else what stands where it cannot."""
+    if isinstance(refusal, KeyError):
+        return f"it lacks `{refusal.args[0]}`"
+    return str(refusal) if type(refusal) is ValueError else f"{type(refusal).__name__}: {refusal}"
 
 
 def as_objects(document: object, what: str) -> list[dict[str, Any]]:

@@ -21,6 +21,7 @@ import orjson
 from reenact.contracts.format import Format
 from reenact.errors import InputError, UnknownShapeError
 from reenact.foreign.documents import documents
+from reenact.foreign.json_records import wrong
 from reenact.foreign.otlp import SHAPELESS, NotOtlpError, OtherShapeError, records
 from reenact.values.json import compact
 from reenact.values.log import Record
@@ -59,7 +60,7 @@ def _decode(stream: BinaryIO, path: Path, unread: Unread | None = None) -> Itera
             kind = UnknownShapeError if isinstance(refusal, OtherShapeError) and not has_records else InputError
             raise kind(f"{path}:{line}", str(refusal)) from None
         except SHAPELESS as refusal:
-            problem = f"this is not shaped like OTLP/JSON ({type(refusal).__name__}: {refusal})"
+            problem = f"this is not shaped like OTLP/JSON ({wrong(refusal)})"
             raise InputError(f"{path}:{line}", problem) from None
         except RecursionError:
             raise InputError(f"{path}:{line}", "an attribute is nested too deep to be read") from None

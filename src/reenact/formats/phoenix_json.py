@@ -24,6 +24,7 @@ from typing import Any, BinaryIO, cast
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
 from reenact.foreign.documents import documents
+from reenact.foreign.json_records import wrong
 from reenact.foreign.otlp import plain
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.losses import LOST, marked
@@ -76,7 +77,7 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
             spans = _marked([_span(each) for each in _page(document)], trace_ids)
             more = cast("_Object", document).get("next_cursor") if isinstance(document, dict) else None
         except (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as refusal:
-            problem = f"this is not shaped like spans of Phoenix ({type(refusal).__name__}: {refusal})"
+            problem = f"this is not shaped like spans of Phoenix ({wrong(refusal)})"
             raise InputError(f"{path}:{line}", problem) from None
         yield from spans
     if more:

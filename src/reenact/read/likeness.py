@@ -6,6 +6,7 @@ be there together. The nearest is the one of which a file shows most signs: half
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
@@ -55,18 +56,26 @@ def _partial(head: bytes) -> Iterator[Likeness]:
         if not isinstance(mark_fields, dict):
             continue
         marks = HeadMarks.read(cast("dict[str, Any]", mark_fields))
-        groups = [(signs, holds) for signs in marks.keys] + [(signs, _contains) for signs in marks.texts]
+        groups = [(signs, _key) for signs in marks.keys] + [(signs, _text) for signs in marks.texts]
         for signs, shows in groups:
-            has = tuple(sign for sign in signs if shows(head, sign))
-            if len(has) >= max(_LEAST_SIGNS, len(signs) / 2):
-                lacks = tuple(sign for sign in signs if sign not in has)
-                yield Likeness(format=entry.outline["name"], has=has, lacks=lacks)
+            shown = {sign: each for sign in signs if (each := shows(head, sign))}
+            if len(shown) >= max(_LEAST_SIGNS, len(signs) / 2):
+                lacks = tuple(sign.partition("|")[0] for sign in signs if sign not in shown)
+                yield Likeness(format=entry.outline["name"], has=tuple(shown.values()), lacks=lacks)
 
 
-def _contains(head: bytes, sign: str) -> bool:
-    return sign.encode() in head
+def _key(head: bytes, sign: str) -> str:
+    """Give which of the keys that a sign names is there, or nothing."""
+    return next((path for path in sign.split("|") if holds(head, path)), "")
+
+
+def _text(head: bytes, sign: str) -> str:
+    """Give a sign that stands in the text; one in quotation marks stands there as a key, not as a value."""
+    word = re.escape(sign.encode())
+    is_there = re.search(word + rb"\s*:" if sign[:1] == sign[-1:] == '"' and skeleton(head) else word, head)
+    return sign if is_there else ""
 
 
 def _listed(signs: tuple[str, ...]) -> str:
-    spelled = [f"`{sign.partition('|')[0].strip(chr(34))}`" for sign in signs[:_MOST_KEYS]]
+    spelled = [f"`{sign.strip(chr(34))}`" for sign in signs[:_MOST_KEYS]]
     return ", ".join(spelled) + (", …" if len(signs) > _MOST_KEYS else "")
