@@ -531,7 +531,10 @@ def _decode_tool(span: SpanRecord, extras: dict[str, Json]) -> tuple[Call, Outco
     elif not tool_io.is_schema(described):
         arguments = described
     outcome, answers = _tool_outcome(span)
-    called = as_text(extras.get("tool.id")) or as_text(extras.get("tool_call.id")) or answers
+    if isinstance(outcome, Raised) and "output.value" in attributes:
+        extras["output.value"] = carried(attributes["output.value"])  # what it said beside its error
+    names = ("tool.id", "tool_call.id", "tool.call.id")
+    called = next((text for name in names if (text := as_text(extras.get(name)))), answers)
     if called:
         extras[CALL_ID] = extras.get(CALL_ID) or called
     request = FunctionCall(function="", arguments=typed.encode(arguments))

@@ -58,12 +58,13 @@ def exception_from_json(json: Json, depth: int = 0) -> ExceptionRecord:
 def exception_of_span(span: SpanRecord) -> ExceptionRecord | None:
     """Read the exception that a span of any emitter tells of, or None.
 
-    That is its `exception` event (OpenTelemetry's conventions for exceptions on spans), else an ERROR status.
+    That is its `exception` event (OpenTelemetry's conventions for exceptions on spans), else an ERROR status, of which
+    some emitters say more in attributes of those names.
     """
     event = next((event for event in span.events if event.name == "exception"), None)
     if event is None and span.status != STATUS_ERROR:
         return None
-    facts: Mapping[str, Attribute] = event.attributes if event else {}
+    facts: Mapping[str, Attribute] = event.attributes if event else span.attributes
     class_name = facts.get("exception.type") or span.attributes.get("error.type") or "Exception"
     module, _, qualname = str(class_name).rpartition(".")
     message, trace = str(facts.get("exception.message") or span.status_message), facts.get("exception.stacktrace")
