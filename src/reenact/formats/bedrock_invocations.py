@@ -1,9 +1,9 @@
 """AWS Bedrock's model invocation logs: a record of JSON for each call, as S3 and CloudWatch keep them.
 
 A record holds the bodies of request and reply, which are read as messages whatever the model speaks (Converse,
-Anthropic, Nova, Llama, Titan) and built again as chat completions; both bodies stay beside them as they are. Bodies
-over 100 kB lie elsewhere in S3 and are not fetched. Records are calls and no runs: those that begin with the same
-message of the same identity are taken for one run, unless the request's metadata names a session.
+Anthropic, Nova, Llama, Titan, Cohere) and built again as chat completions; both bodies stay beside them as they are.
+Bodies over 100 kB lie elsewhere in S3 and are not fetched. Records are calls and no runs: those that begin with the
+same message of the same identity are taken for one run, unless the request's metadata names a session.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ _PARAMETERS: Final = {
     "stop_sequences": "stop",
     "stopSequences": "stop",
 }
+_FINISHES: Final = ("stopReason", "stop_reason", "finish_reason")
 _SESSIONS: Final = ("session.id", "session_id", "sessionId", "conversation_id", "thread_id", "trace_id", "run_id")
 _ELSEWHERE: Final = "raise nothing: bodies over 100 kB are in S3 beside the log; put them in their place"
 
@@ -75,7 +76,7 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
             gathered = runs.setdefault(seed, _Gathered())
             gathered.number += 1
             span = _span(record, seed, gathered.number)
-            gathered.times.append(span.start_ns)
+            gathered.times += [span.start_ns, span.end_ns]
             gathered.facts |= _identity(record)
             yield span
     for seed, gathered in runs.items():
@@ -116,8 +117,10 @@ def _run(record: Mapping[str, Json]) -> str:
     if session:
         return f"{who}:{session}"
     body = as_object(at(dict(record), "input", "inputBodyJson"))
-    first = as_list(body.get("messages"))[:1] or [body.get("prompt"), body.get("inputText"), record.get("requestId")]
-    system = body.get("system")
+    first = (as_list(body.get("messages")) or as_list(body.get("chat_history")) or [body.get("message")])[:1]
+    if not first[0]:
+        first = [body.get("prompt"), body.get("inputText"), record.get("requestId")]
+    system = body.get("system", body.get("preamble"))
     return canonical([who, as_text(record.get("modelId")), system, *first]).decode("utf-8", "replace")
 
 
@@ -163,23 +166,48 @@ def _span(record: dict[str, Json], seed: str, number: int) -> SpanRecord:
     }
     if error:
         attributes["error.type"] = error
+    if answered is None or not answered.messages:
+        attributes |= _counted(input_, output)
     if asked.stream:
         lost.append(lacking("stream", "the boundaries and times of the stream's pieces"))
-    lost.append(lacking("times", "when it was answered", "log the time around the call"))
-    attributes[LOST] = compact([each.json for each in lost])
+    start, latency = records.nanoseconds(record.get("timestamp")), _latency(reply)
+    if latency is None:
+        lost.append(lacking("times", "when it was answered", "log the time around the call"))
+    if lost:
+        attributes[LOST] = compact([each.json for each in lost])
     trace_id = hex_of(seed, 16)
     return SpanRecord(
         trace_id=trace_id,
         span_id=hex_of(f"{trace_id}:{as_text(record.get('requestId'))}:{number}", 8),
         parent_id=hex_of(f"{seed}:root", 8),
         name=operation or "InvokeModel",
-        start_ns=records.nanoseconds(record.get("timestamp")),
-        end_ns=0,
+        start_ns=start,
+        end_ns=start + latency * 1_000_000 if start and latency is not None else 0,
         kind=KIND_CLIENT,
         status=STATUS_ERROR if error else STATUS_UNSET,
         attributes=attributes,
         scope=Scope(name=FORMAT.name),
     )
+
+
+def _counted(input_: Mapping[str, Json], output: Mapping[str, Json]) -> dict[str, Attribute]:
+    """Give the tokens that the log itself counted."""
+    counts = {
+        "gen_ai.usage.input_tokens": as_count(input_.get("inputTokenCount")),
+        "gen_ai.usage.output_tokens": as_count(output.get("outputTokenCount")),
+    }
+    return {name: count for name, count in counts.items() if count is not None}
+
+
+def _latency(reply: Json) -> int | None:
+    """Give the milliseconds that a reply says it took: Converse's, or what Bedrock puts to the end of a stream."""
+    for each in reversed(reply if isinstance(reply, list) else [reply]):
+        event = as_object(each)
+        for fields in (event, _event(event)):
+            paths = ("metrics", "latencyMs"), ("amazon-bedrock-invocationMetrics", "invocationLatency")
+            if (latency := first_count(fields, *paths)) is not None:
+                return latency
+    return None
 
 
 def _lost(input_: Mapping[str, Json], output: Mapping[str, Json]) -> Iterator[Loss]:
@@ -203,7 +231,7 @@ def _asked(body: dict[str, Json], model: str, *, stream: bool) -> Asked:
     parameters |= {name: config[spelling] for spelling, name in _PARAMETERS.items() if spelling in config}
     if (choice := body.get("tool_choice", at(body, "toolConfig", "toolChoice"))) is not None:
         parameters["tool_choice"] = choice
-    messages = (*turns(body.get("system"), "system"), *turns(body.get("messages")))
+    messages = (*turns(body.get("system"), "system"), *turns(body.get("messages")), *_of_cohere(body))
     text = body.get("inputText", body.get("texts"))
     embeds = "embed" in model
     if not messages and not embeds:
@@ -219,6 +247,19 @@ def _asked(body: dict[str, Json], model: str, *, stream: bool) -> Asked:
     )
 
 
+def _of_cohere(body: Mapping[str, Json]) -> tuple[Message, ...]:
+    """Read what Cohere's models are asked: a message, what was said before it, a preamble, results of tools."""
+    if not isinstance(body.get("message"), str):
+        return ()
+    results: list[Json] = [{"role": "tool", "content": each} for each in as_list(body.get("tool_results"))]
+    return (
+        *turns(body.get("preamble"), "system"),
+        *turns(body.get("chat_history")),
+        *(turns(body["message"]) if body["message"] else ()),
+        *turns(results),
+    )
+
+
 def _answered(reply: Json, model: str, input_: Mapping[str, Json], output: Mapping[str, Json]) -> Answered | None:
     """Read a reply; a stream's is the list of its events."""
     whole = _folded(reply) if isinstance(reply, list) else as_object(reply)
@@ -228,13 +269,15 @@ def _answered(reply: Json, model: str, input_: Mapping[str, Json], output: Mappi
         at(whole, "output", "message") or whole.get("content") or whole.get("generation") or whole.get("completion")
     )
     if content is None:
-        results = as_list(whole.get("results")) or as_list(whole.get("outputs")) or as_list(whole.get("choices"))
-        first = as_object(next(iter(results), None))
+        lists = (as_list(whole.get(name)) for name in ("results", "outputs", "choices", "generations"))
+        first = as_object(next((each for listed in lists for each in listed), None))
         content = first.get("outputText") or first.get("text") or first.get("message")
+    if content is None and "text" in whole:  # Cohere's
+        content = {"role": "assistant", "content": whole["text"], "tool_calls": whole.get("tool_calls")}
     vectors = whole.get("embedding")
     reply_messages = turns([content] if isinstance(content, dict) and "role" not in content else content, "assistant")
     parts = tuple(part for message in reply_messages for part in message.parts)
-    finish = as_text(whole.get("stopReason")) or as_text(whole.get("stop_reason"))
+    finish = next((text for name in _FINISHES if (text := as_text(whole.get(name)))), "")
     numbers = tuple(float(each) for each in as_list(vectors) if isinstance(each, int | float))
     return Answered(
         model=as_text(whole.get("model")) or model,
@@ -246,6 +289,9 @@ def _answered(reply: Json, model: str, input_: Mapping[str, Json], output: Mappi
             or as_count(input_.get("inputTokenCount")),
             completion=first_count(whole, ("usage", "outputTokens"), ("usage", "output_tokens"))
             or as_count(output.get("outputTokenCount")),
+            cache_read=first_count(whole, ("usage", "cacheReadInputTokens"), ("usage", "cache_read_input_tokens"))
+            or as_count(input_.get("cacheReadInputTokenCount"))
+            or None,
         ),
         vectors=(numbers,) if numbers else (),
     )
