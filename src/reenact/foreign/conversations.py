@@ -8,9 +8,9 @@ lost. A tool's answer that no later call repeats becomes a call of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, TypeVar
 
 from reenact.boundary.question import shape_named
 from reenact.foreign.exchanges import hex_of, lacking, root_span
@@ -31,6 +31,7 @@ from reenact.values.span import (
     SpanRecord,
 )
 
+_T = TypeVar("_T")
 _KIND: Final = "openinference.span.kind"
 _MODELS: Final = "assistant"
 _MOST_CHARACTERS: Final = 64 << 20
@@ -53,6 +54,8 @@ class Turn:
     model: str = ""
     usage: Usage | None = None
     finish: str = ""
+    error: str = ""
+    """Of a tool's answer: what the file says went wrong with the call."""
     is_greeting: bool = False
     """No model said it, though it stands in the conversation as if one had: a greeting of the program's own."""
 
@@ -82,7 +85,9 @@ class Conversation:
     asks_more: bool = False
     """The last messages are a question that the file holds no answer to, unless they are answers of tools."""
     error: str = ""
-    """What went wrong with the last call, by the file's own word."""
+    """What went wrong with the whole, by the file's own word."""
+    is_error_of_call: bool = False
+    """It went wrong with the last call of the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,20 +108,22 @@ def run_of(chat: Conversation, carrier: str, questions: Sequence[Question] | Non
     trace_id, root_id = hex_of(chat.seed, 16), hex_of(f"{chat.seed}:root", 8)
     number = 0
     characters = 0
-    each_call = _calls(chat) if questions is None else ((each.asked, each.answered, [each.turn]) for each in questions)
-    calls = [*each_call]
-    for asked, answered, turns in calls:
+    calls = _calls(chat) if questions is None else ((each.asked, each.answered, [each.turn]) for each in questions)
+    for (asked, answered, turns), is_last in _to_the_last(calls):
         number += 1
-        error = chat.error if number == len(calls) else ""
+        error = chat.error if is_last and chat.is_error_of_call else ""
         lost = [*chat.lost, *_lost(chat, asked)]
         characters += sum(_size(message) for message in asked.messages)
         if characters > _MOST_CHARACTERS:
             asked = replace(asked, messages=asked.messages[-_KEPT_MESSAGES:])  # noqa: PLW2901 - the end of it
             lost.append(lacking("request", f"all but the last {_KEPT_MESSAGES} messages, the run being very long"))
         yield _model_span(chat, asked, answered, turns, (trace_id, root_id, number, carrier), lost, error)
-    for call, answer, turn in _unrepeated(chat.turns):
+        for at, (call, turn) in enumerate(_failures(chat.turns, turns), 1):
+            yield _tool_span(call, turn, (trace_id, root_id, number, carrier), at)
+    for call, turn in _unrepeated(chat.turns):
         number += 1
-        yield _tool_span(call, answer, turn, (trace_id, root_id, number, carrier))
+        if not (turn.error and turn.message.tool_call_id):
+            yield _tool_span(call, turn, (trace_id, root_id, number, carrier))
     if number:
         times = [turn.at_ns for turn in chat.turns if turn.at_ns]
         root = root_span(
@@ -128,6 +135,17 @@ def run_of(chat: Conversation, carrier: str, questions: Sequence[Question] | Non
             attributes=chat.attributes,
         )
         yield replace(root, status=STATUS_ERROR, status_message=chat.error) if chat.error else root
+
+
+def _to_the_last(items: Iterable[_T]) -> Iterator[tuple[_T, bool]]:
+    """Give each item, and whether it is the last."""
+    held: list[_T] = []
+    for item in items:
+        if held:
+            yield held.pop(), False
+        held.append(item)
+    for item in held:
+        yield item, True
 
 
 def _calls(chat: Conversation) -> Iterator[tuple[Asked, Answered | None, list[Turn]]]:
@@ -249,7 +267,16 @@ def exception_of_text(text: str) -> ExceptionRecord:
 # ------------------------------------------------------------------------------------- tools whose answer ends a run
 
 
-def _unrepeated(turns: Sequence[Turn]) -> Iterator[tuple[ToolCall, Message, Turn]]:
+def _failures(turns: Sequence[Turn], reply: Sequence[Turn]) -> Iterator[tuple[ToolCall, Turn]]:
+    """Find the calls of tools that a reply asked for and that failed: no later request says that they did."""
+    failed = {turn.message.tool_call_id: turn for turn in turns if turn.error and turn.message.tool_call_id}
+    for turn in reply if failed else ():
+        for part in turn.message.parts:
+            if isinstance(part, ToolCall) and (answer := failed.get(part.id)) is not None:
+                yield part, answer
+
+
+def _unrepeated(turns: Sequence[Turn]) -> Iterator[tuple[ToolCall, Turn]]:
     """Find the answers of tools after the model's last turn, with the calls that they answer."""
     last = max((at for at, turn in enumerate(turns) if turn.message.role == _MODELS), default=None)
     if last is None:
@@ -263,14 +290,15 @@ def _unrepeated(turns: Sequence[Turn]) -> Iterator[tuple[ToolCall, Message, Turn
         call_id = turn.message.tool_call_id or ""
         call = calls.get(call_id) if call_id else nameless.pop(0) if nameless else None
         if call is not None:
-            yield call, turn.message, turn
+            yield call, turn
 
 
-def _tool_span(call: ToolCall, answer: Message, turn: Turn, place: tuple[str, str, int, str]) -> SpanRecord:
+def _tool_span(call: ToolCall, turn: Turn, place: tuple[str, str, int, str], after: int = 0) -> SpanRecord:
+    """Make the span of a tool's call; `after` is its place behind the model's call of that number."""
     trace_id, root_id, number, carrier = place
     arguments = parsed_or_none(call.arguments)
     request = FunctionCall(function="", arguments=call.arguments if arguments is None else arguments)
-    text = "".join(part.text for part in answer.parts if isinstance(part, Text))
+    text = "".join(part.text for part in turn.message.parts if isinstance(part, Text))
     attributes: dict[str, Attribute] = {
         **request_to_attributes(request),
         **outcome_to_attributes(request, Returned(payload=Value(json=text))),
@@ -281,16 +309,18 @@ def _tool_span(call: ToolCall, answer: Message, turn: Turn, place: tuple[str, st
         CARRIER: carrier,
         "tool.name": call.name,
         **({"gen_ai.tool.call.id": call.id} if call.id else {}),
-        "reenact.order.start": number << 20,
+        "reenact.order.start": (number << 20) + after,
     }
     return SpanRecord(
         trace_id=trace_id,
-        span_id=hex_of(f"{trace_id}:{number}", 8),
+        span_id=hex_of(f"{trace_id}:{number}:{after}" if after else f"{trace_id}:{number}", 8),
         parent_id=root_id,
         name=call.name,
         start_ns=turn.at_ns,
         end_ns=0,
         kind=KIND_INTERNAL,
+        status=STATUS_ERROR if turn.error else STATUS_UNSET,
+        status_message=turn.error,
         attributes=attributes,
         scope=Scope(name=carrier),
     )

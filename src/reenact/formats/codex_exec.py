@@ -2,7 +2,8 @@
 
 A turn's items are what the model thought, said and had done. The prompt is not printed, nor which items came in one
 reply, nor the tokens of each: items before an answer of a tool are taken for one reply, and the tokens of a turn stand
-at its last one. Commands, patches, searches and MCP tools become calls of tools with what came of them.
+at its last one. Commands, patches, searches and MCP tools become calls of tools with what came of them; a command that
+ended with another code than 0 has failed. Other items (lists of things to do, errors) are kept as JSON.
 """
 
 from __future__ import annotations
@@ -49,6 +50,10 @@ class _Session:
     thread: str = ""
     turns: list[Turn] = field(default_factory=list[Turn])
     failures: list[str] = field(default_factory=list[str])
+    error: str = ""
+    """Why the last turn failed."""
+    others: list[Json] = field(default_factory=list[Json])
+    """Items that are neither words of the model's nor calls of tools."""
     number: int = 0
     """Of the reply that is read."""
 
@@ -69,6 +74,8 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
     facts: dict[str, Attribute] = {"session.id": session.thread} if session.thread else {}
     if session.failures:
         facts["codex.errors"] = compact([*session.failures])
+    if session.others:
+        facts["codex.items"] = compact(session.others)
     chat = Conversation(
         seed=f"{whole.hexdigest()}:{session.thread}",
         name="codex exec",
@@ -76,6 +83,7 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
         api="responses",
         attributes=facts,
         lost=_LOST,
+        error=session.error,
     )
     yield from conversations.run_of(chat, FORMAT.name)
 
@@ -86,11 +94,15 @@ def _take(session: _Session, line: dict[str, Json]) -> None:
         session.thread = as_text(line.get("thread_id")) or as_text(line.get("session_id")) or session.thread
     elif kind == "item.completed":
         _item(session, as_object(line.get("item")))
+    elif kind == "turn.started":
+        session.error = ""
     elif kind == "turn.completed":
         _count(session, as_object(line.get("usage")))
         session.number += 1
     elif kind in ("turn.failed", "error"):
         session.failures.append(text_or_json(line.get("error") or line.get("message")))
+        if kind == "turn.failed":
+            session.error = as_text(as_object(line.get("error")).get("message")) or session.failures[-1]
 
 
 def _item(session: _Session, item: dict[str, Json]) -> None:
@@ -100,10 +112,12 @@ def _item(session: _Session, item: dict[str, Json]) -> None:
         _say(session, Message(role="assistant", parts=(Reasoning(text=text),)))
     elif kind in ("agent_message", "assistant_message"):
         _say(session, Message(role="assistant", parts=(Text(text),)))
-    elif kind == "error":
-        session.failures.append(as_text(item.get("message")))
     elif kind in _TOOLS:
         _call(session, item, kind)
+    else:
+        session.others.append(item)
+        if kind == "error":
+            session.failures.append(as_text(item.get("message")))
 
 
 def _say(session: _Session, message: Message) -> None:
@@ -120,8 +134,18 @@ def _call(session: _Session, item: dict[str, Json], kind: str) -> None:
     _say(session, Message(role="assistant", parts=(ToolCall(id=call_id, name=name, arguments=compact(arguments)),)))
     output = next((item[each] for each in answered if item.get(each) is not None), "")
     answer = Message(role="tool", parts=(Text(text_or_json(output)),), tool_call_id=call_id)
-    session.turns.append(Turn(message=answer))
+    session.turns.append(Turn(message=answer, error=_failure(item)))
     session.number += 1
+
+
+def _failure(item: dict[str, Json]) -> str:
+    """Say why a call of a tool failed: by its error, its exit code, or the word for its state."""
+    error, code, status = item.get("error"), as_count(item.get("exit_code")), as_text(item.get("status"))
+    if error:
+        return as_text(as_object(error).get("message")) or text_or_json(error)
+    if code:
+        return f"exit code {code}"
+    return status if status in ("failed", "declined") else ""
 
 
 def _count(session: _Session, usage: dict[str, Json]) -> None:

@@ -196,6 +196,7 @@ def _talk(record: Mapping[str, Json], seed: str) -> Iterator[SpanRecord]:
             attributes=_facts(record, metadata),
             asks_more=True,
             error=_error(record),
+            is_error_of_call=True,
         ),
         FORMAT.name,
     )

@@ -493,8 +493,8 @@ def _kit(run: Run, calls: list[Node], history: History | None) -> Iterator[KitIt
     yield _either("tool schemas", bool(schemas), bool(tools) and not whole, detail)
     kept_whole = sum("request" not in rebuilt_parts(node) for node in models if asked(node) is not None)
     yield _share("parameters", kept_whole, len(models), _RECORD)
-    yield _share("asked model", sum(r.model is not None for r in known_requests), len(models), _RECORD)
-    yield _share("resolved model", sum(r is not None and r.model is not None for r in replies), len(replies), _RECORD)
+    yield _share("asked model", sum(bool(r.model) for r in known_requests), len(models), _RECORD)
+    yield _share("resolved model", sum(r is not None and bool(r.model) for r in replies), len(replies), _RECORD)
     hosts = {str(h) for node in models if (h := node.span.attributes.get("server.address"))}
     yield _either("provider and region", bool(hosts), bool(models), ", ".join(sorted(hosts)))
     yield from _content_kit(calls, tools)
