@@ -31,6 +31,11 @@ def test_it_names_the_format_the_runs_and_the_dialects(desk: Desk) -> None:
     assert said.startswith(f"{path}: langfuse; {kind['runs']} run")
 
 
+def test_calls_are_counted_and_not_spans(desk: Desk) -> None:
+    (path,) = (GOLDEN / "codex_exec/failures").glob("input.*")
+    assert f"{path}: codex-exec; 1 run, 6 calls; " in desk.reenact("what", str(path)).stdout  # and a root above them
+
+
 def test_a_file_that_nobody_reads_is_told_by_the_format_that_it_is_nearest_to(desk: Desk) -> None:
     desk.write("export.json", json.dumps(OBSERVATION))
     done = desk.reenact("what", "export.json")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+from reenact.boundary.reading import frames
 from reenact.errors import InputError
 from reenact.graph.build import build
 from reenact.read.likeness import nearest
 from reenact.read.open import first_bytes, open_recording
 from reenact.values.file_kind import FileKind
-from reenact.values.run import OURS, Node
+from reenact.values.run import OURS, Node, Run
 
 
 def kind_of(path: Path) -> FileKind:
@@ -33,10 +34,16 @@ def kind_of(path: Path) -> FileKind:
         path=str(path),
         formats=tuple(opened.formats),
         runs=len(runs),
-        calls=sum(len(run.nodes) for run in runs),
+        calls=sum(_calls(run) for run in runs),
         dialects=dict(dialects.most_common()),
         notes=tuple(opened.notes),
     )
+
+
+def _calls(run: Run) -> int:
+    """Count what was asked of models, tools and servers; what only says where those hang is no call."""
+    outer = frames(run.nodes)
+    return sum(not node.call.is_structure and node.id not in outer for node in run.nodes)
 
 
 def _dialect(node: Node) -> str:
