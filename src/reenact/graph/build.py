@@ -22,6 +22,8 @@ from reenact.values.span import SpanRecord
 __all__ = ["build", "interpret"]
 
 _NOTHING = object()
+_DAY_NS = 86_400 * 10**9
+"""Copies of a span that begin so far apart are others', which drew the same id."""
 
 
 def build(records: Iterable[Record], *, source: str = "") -> list[Run]:
@@ -81,7 +83,8 @@ def _fuller(a: SpanRecord, b: SpanRecord) -> SpanRecord:
 
     chosen = b if rank(b) > rank(a) else a
     times = min(filter(None, (a.start_ns, b.start_ns)), default=0), max(a.end_ns, b.end_ns)
-    return replace(chosen, start_ns=times[0], end_ns=times[1]) if _is_others(a) and _is_others(b) else chosen
+    goes_on = _is_others(a) and _is_others(b) and a.name == b.name and abs(a.start_ns - b.start_ns) < _DAY_NS
+    return replace(chosen, start_ns=times[0], end_ns=times[1]) if goes_on else chosen
 
 
 def _run(trace_id: str, spans: dict[str, SpanRecord], doubled: Counter[bool], source: str) -> Run:
