@@ -54,6 +54,13 @@ def documents(stream: BinaryIO, place: str) -> Iterator[tuple[int, Json]]:
     pending.finish()
 
 
+def wrong(refusal: Exception) -> str:
+    """Say what is wrong with the shape of a document: the field that it lacks, else what stands where it cannot."""
+    if isinstance(refusal, KeyError):
+        return f"it lacks `{refusal.args[0]}`"
+    return str(refusal) if type(refusal) is ValueError else f"{type(refusal).__name__}: {refusal}"
+
+
 def _line(stream: BinaryIO, limit: int, place: str) -> bytes | bytearray:
     """Read up to the next newline, holding no more than the limit and never a second copy of a long line."""
     first = stream.readline(_PIECE)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from reenact.errors import InputError
-from reenact.foreign.documents import documents
+from reenact.foreign.documents import documents, wrong
 from reenact.values.log import Record
 
 _WRONG = (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError)
@@ -29,13 +29,6 @@ def each_document(
         except RecursionError:
             raise InputError(f"{path}:{line}", "a value is nested too deep to be read") from None
         yield from records
-
-
-def wrong(refusal: Exception) -> str:
-    """Say what is wrong with the shape of a document: the field that it lacks, else what stands where it cannot."""
-    if isinstance(refusal, KeyError):
-        return f"it lacks `{refusal.args[0]}`"
-    return str(refusal) if type(refusal) is ValueError else f"{type(refusal).__name__}: {refusal}"
 
 
 def as_objects(document: object, what: str) -> list[dict[str, Any]]:

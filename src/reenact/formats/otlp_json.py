@@ -20,8 +20,7 @@ import orjson
 
 from reenact.contracts.format import Format
 from reenact.errors import InputError, UnknownShapeError
-from reenact.foreign.documents import documents
-from reenact.foreign.json_records import wrong
+from reenact.foreign.documents import documents, wrong
 from reenact.foreign.otlp import SHAPELESS, NotOtlpError, OtherShapeError, records
 from reenact.values.json import compact
 from reenact.values.log import Record

@@ -23,8 +23,7 @@ from typing import Any, BinaryIO, cast
 
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
-from reenact.foreign.documents import documents
-from reenact.foreign.json_records import wrong
+from reenact.foreign.documents import documents, wrong
 from reenact.foreign.otlp import plain
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.losses import LOST, marked
