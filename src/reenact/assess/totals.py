@@ -83,7 +83,7 @@ def _counts(measure: Measure, each: CallView) -> bool:
 
 def _tokens(each: CallView, view: View) -> float | Lost:
     del view
-    usage, attributes = _usage(each), _told(each)
+    usage, attributes = _usage(each), _attributes(each)
     if usage.total is not None:
         return usage.total
     if (token_count := _first(attributes, _TOTAL)) is not None:
@@ -106,7 +106,7 @@ def _usage(each: CallView) -> Usage:
     return each.answered.usage if each.answered is not None else Usage()
 
 
-def _told(each: CallView) -> Mapping[str, Any]:
+def _attributes(each: CallView) -> Mapping[str, Any]:
     """Give what a call's span says, with what its dialect read of a vendor's own names."""
     return {**each.node.call.attributes, **each.node.span.attributes}
 
@@ -115,7 +115,7 @@ def _input(each: CallView) -> float | Lost:
     usage = _usage(each)
     if usage.prompt is not None:
         return usage.prompt
-    token_count = _first(_told(each), _INPUT)
+    token_count = _first(_attributes(each), _INPUT)
     return _none(each) if token_count is None else token_count
 
 
@@ -123,7 +123,7 @@ def _output(each: CallView) -> float | Lost:
     usage = _usage(each)
     if usage.completion is not None:
         return usage.completion
-    token_count = _first(_told(each), _OUTPUT)
+    token_count = _first(_attributes(each), _OUTPUT)
     if token_count is None and each.word == "embedding":
         return 0
     return _none(each) if token_count is None else token_count

@@ -274,10 +274,10 @@ def _answered(attributes: Mapping[str, Json], *, as_lines: bool) -> Answered | N
     for read in before:
         if read is not None and read.messages:
             own = read if own is None else richer_answer(own, read)
-    return _told(output) if own is None else own
+    return _plain_answer(output) if own is None else own
 
 
-def _told(output: Json) -> Answered | None:
+def _plain_answer(output: Json) -> Answered | None:
     """Take an output that is no reply of any spelling as what the model said."""
     value = structured(output)
     if not is_said(value) or value == "None":
