@@ -24,7 +24,7 @@ def test_a_command_that_ended_with_another_code_than_0_failed() -> None:
     run = session()
     tools = {node.tool_call_id: node for node in run.nodes if node.kind.value == "TOOL"}
     assert {name: node.span.status_message for name, node in tools.items()} == {
-        "it_2": "exit code 3",
+        "it_2": "no basket\n",
         "it_3": "",
         "it_4": "no such row",
     }

@@ -15,7 +15,7 @@ from reenact.formats import app_insights, gemini_cli, openai_evals
 from reenact.graph.build import build
 from reenact.graph.logs import joined
 from reenact.read.open import open_recording
-from reenact.values.call import CallKind, Returned, Value
+from reenact.values.call import CallKind, Raised, Returned, Value
 from reenact.values.log import LogRecord, Record
 from reenact.values.message import Text
 from reenact.values.run import Run
@@ -104,10 +104,43 @@ def test_a_session_gives_each_tool_what_was_sent_back() -> None:
         for node in tools
         if isinstance(node.outcome, Returned) and isinstance(node.outcome.payload, Value)
     }
-    assert given == {"read_file-1": "otters", "count-2": "no such tool"}
+    assert given == {"read_file-1": "otters"}
+    (failed,) = (node.outcome.exception.message for node in tools if isinstance(node.outcome, Raised))
+    assert failed == "no such tool"
     reply = answered(next(node for node in run.nodes if node.kind is CallKind.LLM))
     assert reply is not None
-    assert (reply.usage.prompt, reply.usage.completion, reply.usage.total, reply.usage.reasoning) == (700, 20, 728, 8)
+    assert (reply.usage.prompt, reply.usage.completion, reply.usage.total, reply.usage.reasoning) == (700, 28, 728, 8)
+
+
+@pytest.mark.parametrize("beside", [{}, {"projectHash": "h"}, {"startTime": "2026-11-20T09:04:05Z"}], ids=str)
+def test_a_session_is_known_by_a_reply_whatever_else_its_header_names(tmp_path: Path, beside: dict[str, str]) -> None:
+    messages = [{"type": "user", "content": [{"text": "Otters?"}]}, {"type": "gemini", "content": "Nine."}]
+    path = tmp_path / "session.json"
+    path.write_text(json.dumps({"sessionId": "s", "messages": messages, **beside}))
+    opened = open_recording(path)
+    assert [record.name for record in opened.records if isinstance(record, SpanRecord)] == [
+        "ChatCompletion",
+        "gemini session",
+    ]
+    assert opened.formats == ["gemini-cli"]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "completion"),
+    [
+        ({"input": 10, "output": 3, "thoughts": 4, "total": 17}, 7),
+        ({"input": 10, "output": 3, "thoughts": 4, "tool": 5, "total": 22}, 7),
+        ({"input": 10, "output": 7, "thoughts": 4, "total": 17}, 7),
+        ({"input": 10, "output": 7, "thoughts": 4}, 7),
+    ],
+    ids=["beside", "tools beside", "within", "no total"],
+)
+def test_tokens_of_thoughts_are_the_output_s_where_the_total_says_so(tokens: dict[str, int], completion: int) -> None:
+    messages = [{"type": "user", "content": "Otters?"}, {"type": "gemini", "content": "Nine.", "tokens": tokens}]
+    (run,) = build(joined(decoded(gemini_cli, {"sessionId": "s", "messages": messages})))
+    reply = answered(next(node for node in run.nodes if node.kind is CallKind.LLM))
+    assert reply is not None
+    assert reply.usage.completion == completion
 
 
 def test_a_message_that_came_again_counts_as_it_came_last() -> None:

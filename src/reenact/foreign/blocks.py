@@ -33,6 +33,7 @@ _CALL_IDS: Final = ("call_id", "id", "toolCallId", "tool_call_id", "toolUseId", 
 _ANSWER_IDS: Final = ("tool_use_id", "tool_call_id", "toolCallId", "toolUseId", "call_id", "id")
 _NAMES: Final = ("name", "toolName", "tool_name")
 _TOLD: Final = ("response", "result", "output", "content", "value")
+_FAILED: Final = ("is_error", "isError")
 _URLS: Final = ("image_url", "video_url", "audio_url", "document_url")
 GENERIC: Final = "generic"
 """OTel GenAI's type of a part that is of no kind it knows."""
@@ -48,6 +49,7 @@ class Answer:
     id: str | None = None
     name: str | None = None
     parts: tuple[Part, ...] = ()
+    is_error: bool | None = None
 
 
 Piece: TypeAlias = Part | Answer
@@ -204,7 +206,13 @@ def _answer(block: dict[str, Json], kind: str, depth: int) -> Answer | None:
         id=first_text(answer, _ANSWER_IDS) or None,
         name=first_text(answer, _NAMES) or None,
         parts=told_parts(content, depth + 1),
+        is_error=failed_or_not(answer),
     )
+
+
+def failed_or_not(answer: dict[str, Json]) -> bool | None:
+    """Read whether a tool's answer says that it failed; None where it does not say."""
+    return next((flag for name in _FAILED if isinstance(flag := answer.get(name), bool)), None)
 
 
 def told_parts(body: Json, depth: int = 0) -> tuple[Part, ...]:

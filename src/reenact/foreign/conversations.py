@@ -8,15 +8,27 @@ lost. A tool's answer that no later call repeats becomes a call of its own.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise, takewhile
 from typing import Final, TypeVar
 
 from reenact.boundary.question import shape_named
 from reenact.foreign.exchanges import hex_of, lacking, root_span
 from reenact.foreign.foreign_call import LOST, REBUILT, Loss
+from reenact.foreign.partial_question import TOOL_ENDS
 from reenact.foreign.rebuilding import rebuilt
-from reenact.values.call import CallKind, ExceptionRecord, FunctionCall, HttpRequest, Returned, Value
+from reenact.values.call import (
+    CallKind,
+    ExceptionRecord,
+    FunctionCall,
+    HttpRequest,
+    Outcome,
+    Raised,
+    Returned,
+    Value,
+)
 from reenact.values.evidence import outcome_to_attributes, request_to_attributes
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.message import Answered, Asked, Message, Text, ToolCall, Usage
@@ -40,6 +52,10 @@ _KEPT_MESSAGES: Final = 20
 _RECORD: Final = "record the program: `reenact run -- …`"
 
 
+UNANSWERED: Final = "reenact.conversation.unanswered"
+"""On the root of a carrier's conversation: JSON of what was said behind the last reply, by whom."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
     """One message of a conversation, with what a file says beside it."""
@@ -47,6 +63,8 @@ class Turn:
     message: Message
     at_ns: int = 0
     """Nanoseconds since the epoch; 0 where the file does not say."""
+    start_ns: int = 0
+    """Of a tool's answer: when the tool began; 0 where the file does not say."""
     id: str = ""
     """Of the reply, by the file's own word; pieces of one reply share it."""
     reply: str = ""
@@ -54,15 +72,17 @@ class Turn:
     model: str = ""
     usage: Usage | None = None
     finish: str = ""
-    error: str = ""
-    """Of a tool's answer: what the file says went wrong with the call."""
     is_greeting: bool = False
     """No model said it, though it stands in the conversation as if one had: a greeting of the program's own."""
+    begins_anew: bool = False
+    """The program compacted the conversation: nothing before this is asked any more, but for the instructions."""
+    is_kept: bool = False
+    """It was said before and stands here again, in a history that was compacted."""
 
     @property
     def replies(self) -> bool:
         """A model said it."""
-        return self.message.role == _MODELS and not self.is_greeting
+        return self.message.role == _MODELS and not self.is_greeting and not self.is_kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,13 +101,13 @@ class Conversation:
     parameters: Mapping[str, Json] = field(default_factory=dict[str, Json])
     attributes: Mapping[str, Attribute] = field(default_factory=dict[str, Attribute])
     """Facts of the whole, for the root."""
+    failure: str = ""
+    """The error that the run ended with, where the file says so."""
+    call_error: str = ""
+    """What went wrong with the last call of the model, where the file says so."""
     lost: tuple[Loss, ...] = ()
-    asks_more: bool = False
-    """The last messages are a question that the file holds no answer to, unless they are answers of tools."""
-    error: str = ""
-    """What went wrong with the whole, by the file's own word."""
-    is_error_of_call: bool = False
-    """It went wrong with the last call of the model."""
+    asks: bool = False
+    """Where no model says anything, the messages are a question that the file holds no answer to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,51 +128,74 @@ def run_of(chat: Conversation, carrier: str, questions: Sequence[Question] | Non
     trace_id, root_id = hex_of(chat.seed, 16), hex_of(f"{chat.seed}:root", 8)
     number = 0
     characters = 0
-    calls = _calls(chat) if questions is None else ((each.asked, each.answered, [each.turn]) for each in questions)
-    for (asked, answered, turns), is_last in _to_the_last(calls):
-        number += 1
-        error = chat.error if is_last and chat.is_error_of_call else ""
-        lost = [*chat.lost, *_lost(chat, asked)]
-        characters += sum(_size(message) for message in asked.messages)
-        if characters > _MOST_CHARACTERS:
-            asked = replace(asked, messages=asked.messages[-_KEPT_MESSAGES:])  # noqa: PLW2901 - the end of it
-            lost.append(lacking("request", f"all but the last {_KEPT_MESSAGES} messages, the run being very long"))
-        yield _model_span(chat, asked, answered, turns, (trace_id, root_id, number, carrier), lost, error)
-        for at, (call, turn) in enumerate(_failures(chat.turns, turns), 1):
-            yield _tool_span(call, turn, (trace_id, root_id, number, carrier), at)
-    for call, turn in _unrepeated(chat.turns):
-        number += 1
-        if not (turn.error and turn.message.tool_call_id):
-            yield _tool_span(call, turn, (trace_id, root_id, number, carrier))
+    stretches = [*_stretches(chat.turns)] if questions is None else [chat.turns]
+    for stretch in stretches:
+        answers = _answers(stretch)
+        calls = _calls(chat, stretch) if questions is None else ((q.asked, q.answered, [q.turn]) for q in questions)
+        for (asked, answered, turns), is_last in _to_the_last(calls):
+            error = chat.call_error if is_last and stretch is stretches[-1] else ""
+            number += 1
+            lost = [*chat.lost, *_lost(chat, asked)]
+            characters += sum(_size(message) for message in asked.messages)
+            if characters > _MOST_CHARACTERS:
+                asked = replace(asked, messages=asked.messages[-_KEPT_MESSAGES:])  # noqa: PLW2901 - the end of it
+                lost.append(lacking("request", f"all but the last {_KEPT_MESSAGES} messages, the run being very long"))
+            span = _model_span(chat, asked, answered, turns, (trace_id, root_id, number, carrier), lost, error)
+            ends = _tool_ends(turns, answers)
+            yield replace(span, attributes={**span.attributes, TOOL_ENDS: compact(ends)}) if ends else span
+        for call, turn, asked_ns in _unrepeated(stretch):
+            number += 1
+            yield _tool_span(call, turn, asked_ns, (trace_id, root_id, number, carrier))
     if number:
-        times = [turn.at_ns for turn in chat.turns if turn.at_ns]
+        times = {turn.at_ns for turn in chat.turns if turn.at_ns}
         root = root_span(
             trace_id=trace_id,
             span_id=root_id,
             name=chat.name,
             carrier=carrier,
-            times=(min(times, default=0), max(times, default=0)),
-            attributes=chat.attributes,
+            times=(min(times, default=0), max(times) if len(times) > 1 else 0),
+            attributes={**chat.attributes, **_unanswered(chat.turns)},
         )
-        yield replace(root, status=STATUS_ERROR, status_message=chat.error) if chat.error else root
+        failure = chat.failure or chat.call_error
+        yield replace(root, status=STATUS_ERROR, status_message=failure) if failure else root
+
+
+def _unanswered(turns: Sequence[Turn]) -> dict[str, Attribute]:
+    """Keep what was said behind the model's last words: nobody says that it was asked of a model."""
+    last = max((at for at, turn in enumerate(turns) if turn.replies), default=len(turns))
+    rest: list[Json] = [
+        {"role": turn.message.role, "text": text}
+        for turn in turns[last + 1 :]
+        if (text := "".join(part.text for part in turn.message.parts if isinstance(part, Text)))
+        and turn.message.role != "tool"
+    ]
+    return {UNANSWERED: compact(rest)} if rest else {}
 
 
 def _to_the_last(items: Iterable[_T]) -> Iterator[tuple[_T, bool]]:
     """Give each item, and whether it is the last."""
-    held: list[_T] = []
+    before: list[_T] = []
     for item in items:
-        if held:
-            yield held.pop(), False
-        held.append(item)
-    for item in held:
+        if before:
+            yield before.pop(), False
+        before.append(item)
+    for item in before:
         yield item, True
 
 
-def _calls(chat: Conversation) -> Iterator[tuple[Asked, Answered | None, list[Turn]]]:
-    """Cut a conversation into calls: turns of the model in a row are one reply, unless the file says otherwise."""
+def _stretches(turns: Sequence[Turn]) -> Iterator[Sequence[Turn]]:
+    """Cut turns where they begin anew; the instructions stand before each stretch of them."""
+    instructions = [*takewhile(lambda turn: turn.message.role == "system", turns)]
+    cuts = [0, *(at for at, turn in enumerate(turns) if at and turn.begins_anew), len(turns)]
+    for first, last in pairwise(cuts):
+        yield [*(instructions if first else ()), *turns[first:last]]
+
+
+def _calls(chat: Conversation, turns: Sequence[Turn]) -> Iterator[tuple[Asked, Answered | None, list[Turn]]]:
+    """Cut a stretch into calls: turns of the model in a row are one reply, unless the file says otherwise."""
     before: list[Message] = []
     reply: list[Turn] = []
-    for turn in [*chat.turns, None]:
+    for turn in [*turns, None]:
         if turn is not None and turn.replies and (not reply or _is_one(reply[-1], turn)):
             reply.append(turn)
             continue
@@ -167,13 +210,8 @@ def _calls(chat: Conversation) -> Iterator[tuple[Asked, Answered | None, list[Tu
             reply = [turn]
         else:
             before.append(turn.message)
-    if chat.asks_more and before and before[-1].role != _MODELS and not _is_told(chat):
+    if chat.asks and before and not any(turn.message.role == _MODELS for turn in turns):
         yield _asked(chat, before, ""), None, []
-
-
-def _is_told(chat: Conversation) -> bool:
-    """Tell a conversation that ends with answers of tools: nobody says that a model was asked again."""
-    return chat.turns[-1].message.role == "tool" and any(_unrepeated(chat.turns))
 
 
 def _is_one(last: Turn, turn: Turn) -> bool:
@@ -264,44 +302,62 @@ def exception_of_text(text: str) -> ExceptionRecord:
     return ExceptionRecord(module=module or "builtins", qualname=name, message=message)
 
 
-# ------------------------------------------------------------------------------------- tools whose answer ends a run
+# ------------------------------------------------------------------------------------------------- answers of tools
 
 
-def _failures(turns: Sequence[Turn], reply: Sequence[Turn]) -> Iterator[tuple[ToolCall, Turn]]:
-    """Find the calls of tools that a reply asked for and that failed: no later request says that they did."""
-    failed = {turn.message.tool_call_id: turn for turn in turns if turn.error and turn.message.tool_call_id}
-    for turn in reply if failed else ():
-        for part in turn.message.parts:
-            if isinstance(part, ToolCall) and (answer := failed.get(part.id)) is not None:
-                yield part, answer
+def _answers(turns: Sequence[Turn]) -> dict[str, Turn]:
+    """Give the answers of tools by the ids of their calls, of those that are answered once."""
+    listed = [turn for turn in turns if turn.message.tool_call_id and turn.message.role == "tool" and not turn.is_kept]
+    counts = Counter(turn.message.tool_call_id for turn in listed)
+    return {turn.message.tool_call_id or "": turn for turn in listed if counts[turn.message.tool_call_id] == 1}
 
 
-def _unrepeated(turns: Sequence[Turn]) -> Iterator[tuple[ToolCall, Turn]]:
-    """Find the answers of tools after the model's last turn, with the calls that they answer."""
-    last = max((at for at, turn in enumerate(turns) if turn.message.role == _MODELS), default=None)
+def _tool_ends(reply: Sequence[Turn], answers: Mapping[str, Turn]) -> dict[str, Json]:
+    """Give when the tools that a reply calls were done and which of them failed, as far as the file says."""
+    ends: dict[str, Json] = {}
+    for part in (part for piece in reply for part in piece.message.parts):
+        if not isinstance(part, ToolCall) or (turn := answers.get(part.id)) is None:
+            continue
+        has_time = turn.at_ns > reply[-1].at_ns  # where files give both one time, it is the reply's
+        end: dict[str, Json] = {"end_ns": turn.at_ns} if has_time else {}
+        end |= {"start_ns": turn.start_ns} if turn.start_ns else {}
+        failed: dict[str, Json] = {"is_error": True} if turn.message.is_error else {}
+        if end or failed:
+            ends[part.id] = {**end, **failed}
+    return ends
+
+
+def _unrepeated(turns: Sequence[Turn]) -> Iterator[tuple[ToolCall, Turn, int]]:
+    """Find the answers of tools after the model's last turn, with the calls that they answer and when these were asked.
+
+    No later request repeats them. One without an id answers the first open call of the last turn.
+    """
+    last = max((at for at, turn in enumerate(turns) if turn.replies), default=None)
     if last is None:
         return
-    asked = [part for turn in turns[: last + 1] for part in turn.message.parts if isinstance(part, ToolCall)]
-    calls = {part.id: part for part in asked if part.id}
-    nameless = [part for part in turns[last].message.parts if isinstance(part, ToolCall) and not part.id]
+    asked = [(part, turn) for turn in turns[: last + 1] for part in turn.message.parts if isinstance(part, ToolCall)]
+    calls = {each[0].id: each for each in asked if each[0].id}
+    waiting = [each for each in asked if each[1] is turns[last]]
     for turn in turns[last + 1 :]:
-        if turn.message.role != "tool":
+        if turn.message.role != "tool" or turn.is_kept:
             continue
-        call_id = turn.message.tool_call_id or ""
-        call = calls.get(call_id) if call_id else nameless.pop(0) if nameless else None
+        call = calls.get(turn.message.tool_call_id) if turn.message.tool_call_id else next(iter(waiting), None)
         if call is not None:
-            yield call, turn
+            waiting = [each for each in waiting if each is not call]
+            yield call[0], turn, turn.start_ns or call[1].at_ns
 
 
-def _tool_span(call: ToolCall, turn: Turn, place: tuple[str, str, int, str], after: int = 0) -> SpanRecord:
-    """Make the span of a tool's call; `after` is its place behind the model's call of that number."""
+def _tool_span(call: ToolCall, turn: Turn, asked_ns: int, place: tuple[str, str, int, str]) -> SpanRecord:
     trace_id, root_id, number, carrier = place
     arguments = parsed_or_none(call.arguments)
     request = FunctionCall(function="", arguments=call.arguments if arguments is None else arguments)
     text = "".join(part.text for part in turn.message.parts if isinstance(part, Text))
+    outcome: Outcome = Returned(payload=Value(json=text))
+    if turn.message.is_error:
+        outcome = Raised(exception=ExceptionRecord(module="builtins", qualname="Exception", message=text))
     attributes: dict[str, Attribute] = {
         **request_to_attributes(request),
-        **outcome_to_attributes(request, Returned(payload=Value(json=text))),
+        **outcome_to_attributes(request, outcome),
     }
     attributes.pop(OURS, None)
     attributes |= {
@@ -309,18 +365,18 @@ def _tool_span(call: ToolCall, turn: Turn, place: tuple[str, str, int, str], aft
         CARRIER: carrier,
         "tool.name": call.name,
         **({"gen_ai.tool.call.id": call.id} if call.id else {}),
-        "reenact.order.start": (number << 20) + after,
+        "reenact.order.start": number << 20,
     }
     return SpanRecord(
         trace_id=trace_id,
-        span_id=hex_of(f"{trace_id}:{number}:{after}" if after else f"{trace_id}:{number}", 8),
+        span_id=hex_of(f"{trace_id}:{number}", 8),
         parent_id=root_id,
         name=call.name,
-        start_ns=turn.at_ns,
-        end_ns=0,
+        start_ns=asked_ns or turn.at_ns,
+        end_ns=turn.at_ns if asked_ns and turn.at_ns > asked_ns else 0,
         kind=KIND_INTERNAL,
-        status=STATUS_ERROR if turn.error else STATUS_UNSET,
-        status_message=turn.error,
+        status=STATUS_ERROR if turn.message.is_error else STATUS_UNSET,
+        status_message=text if turn.message.is_error else "",
         attributes=attributes,
         scope=Scope(name=carrier),
     )

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 REBUILT: Final = "reenact.rebuilt"
 LOST: Final = "reenact.lost"
+TOOL_ENDS: Final = "reenact.tool_ends"
+"""On a model call of a carrier: JSON of the tools that its reply calls, by id: `start_ns`, `end_ns`, `is_error`."""
 TOLD: Final = "reenact.told"
 """On a tool's call: the text that a model was told of its result."""
 _ROLES: Final[Mapping[str, str]] = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from reenact.foreign.blocks import Answer, Piece, first_text, is_block, parts, pieces, tool_call
+from reenact.foreign.blocks import Answer, Piece, failed_or_not, first_text, is_block, parts, pieces, tool_call
 from reenact.values.json import Json, compact
 from reenact.values.lenient import as_list, as_object, as_text, at, text_or_none
 from reenact.values.message import Message, Opaque, Part, Reasoning, Text, ToolCall
@@ -123,6 +123,8 @@ def _one(value: dict[str, Json], role: str, depth: int) -> tuple[Message, ...]:
         return _messages_of(wrapped, role_word(wrapped["role"], role), depth)
     if isinstance(inner := value.get("message"), dict) and "role" not in value:  # a choice, a generation
         return turns(inner, role, depth + 1)
+    if "role" in value and isinstance(inner, dict) and value.get("content") is None:  # Cursor's lines
+        return _messages_of({**value, **inner, "message": None}, role_word(value["role"], role), depth)
     if "role" in value or "_role" in value:
         return _messages_of(value, role_word(value.get("role") or value.get("_role"), role), depth)
     if isinstance(listed := value.get("parts"), list) and value.get("kind", kind) in ("request", "response"):
@@ -224,11 +226,19 @@ def _answered(value: dict[str, Json], read: list[Piece]) -> tuple[Message, ...]:
     answers = [piece for piece in read if isinstance(piece, Answer)]
     if answers:
         return tuple(
-            Message(role="tool", parts=each.parts, tool_call_id=each.id, name=each.name or name) for each in answers
+            Message(
+                role="tool",
+                parts=each.parts,
+                tool_call_id=each.id,
+                name=each.name or name,
+                is_error=each.is_error,
+            )
+            for each in answers
         )
     call_id = first_text(value, _ANSWER_IDS) or as_text(at(value, "additional_kwargs", "tool_call_id"))
     message_parts = tuple(piece for piece in read if not isinstance(piece, Answer))
-    return (Message(role="tool", parts=message_parts, tool_call_id=call_id or None, name=name),)
+    is_error = failed_or_not(value)
+    return (Message(role="tool", parts=message_parts, tool_call_id=call_id or None, name=name, is_error=is_error),)
 
 
 def _split(read: tuple[Piece, ...], role: str, name: str | None = None) -> list[Message]:
@@ -241,7 +251,10 @@ def _split(read: tuple[Piece, ...], role: str, name: str | None = None) -> list[
         if loose_parts:
             messages.append(Message(role=role, parts=tuple(loose_parts), name=name))
             loose_parts = []
-        messages.append(Message(role="tool", parts=piece.parts, tool_call_id=piece.id, name=piece.name))
+        answer = Message(
+            role="tool", parts=piece.parts, tool_call_id=piece.id, name=piece.name, is_error=piece.is_error
+        )
+        messages.append(answer)
     if loose_parts:
         messages.append(Message(role=role, parts=tuple(loose_parts), name=name))
     return messages

@@ -50,8 +50,8 @@ class _Session:
     thread: str = ""
     turns: list[Turn] = field(default_factory=list[Turn])
     failures: list[str] = field(default_factory=list[str])
-    error: str = ""
-    """Why the last turn failed."""
+    failure: str = ""
+    """Of the last turn."""
     others: list[Json] = field(default_factory=list[Json])
     """Items that are neither words of the model's nor calls of tools."""
     number: int = 0
@@ -82,8 +82,8 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
         turns=tuple(session.turns),
         api="responses",
         attributes=facts,
+        failure=session.failure,
         lost=_LOST,
-        error=session.error,
     )
     yield from conversations.run_of(chat, FORMAT.name)
 
@@ -95,14 +95,16 @@ def _take(session: _Session, line: dict[str, Json]) -> None:
     elif kind == "item.completed":
         _item(session, as_object(line.get("item")))
     elif kind == "turn.started":
-        session.error = ""
+        session.failure = ""
     elif kind == "turn.completed":
         _count(session, as_object(line.get("usage")))
         session.number += 1
+    elif kind == "turn.started":
+        session.failure = ""
     elif kind in ("turn.failed", "error"):
         session.failures.append(text_or_json(line.get("error") or line.get("message")))
         if kind == "turn.failed":
-            session.error = as_text(as_object(line.get("error")).get("message")) or session.failures[-1]
+            session.failure = as_text(as_object(line.get("error")).get("message")) or session.failures[-1]
 
 
 def _item(session: _Session, item: dict[str, Json]) -> None:
@@ -132,10 +134,14 @@ def _call(session: _Session, item: dict[str, Json], kind: str) -> None:
         arguments = item.get("arguments") or {}
     call_id = as_text(item.get("id"))
     _say(session, Message(role="assistant", parts=(ToolCall(id=call_id, name=name, arguments=compact(arguments)),)))
-    output = next((item[each] for each in answered if item.get(each) is not None), "")
-    answer = Message(role="tool", parts=(Text(text_or_json(output)),), tool_call_id=call_id)
-    session.turns.append(Turn(message=answer, error=_failure(item)))
     session.number += 1
+    output, failure = next((item[each] for each in answered if item.get(each) is not None), None), _failure(item)
+    if output is None and not failure:
+        return
+    says_why = output is None or output == item.get("error")
+    parts = (Text(failure if says_why else text_or_json(output)),)
+    answer = Message(role="tool", parts=parts, tool_call_id=call_id, is_error=True if failure else None)
+    session.turns.append(Turn(message=answer))
 
 
 def _failure(item: dict[str, Json]) -> str:

@@ -24,6 +24,7 @@ from reenact.values.message import Message, Reasoning, Text, ToolCall, Usage
 from reenact.values.span import SpanRecord
 
 _SIGNS: Final = (b'"sessionId"', b'"projectHash"', b'"startTime"')
+_REPLY: Final = re.compile(rb'"type"\s*:\s*"gemini"')
 _TYPE: Final = re.compile(rb'"(?:messages|type|kind|lastUpdated)"\s*:')
 _LOST: Final = (
     lacking("system", "the system prompt", "record the program: `reenact run -- …`"),
@@ -34,6 +35,8 @@ _LOST: Final = (
 def _recognises(head: bytes) -> float:
     if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] != b"{":
         return 0.0
+    if _SIGNS[0] in head and _REPLY.search(head):
+        return 0.96
     return 0.96 if all(sign in head for sign in _SIGNS) and _TYPE.search(head) else 0.0
 
 
@@ -88,7 +91,10 @@ def _turns(message: dict[str, Json]) -> Iterator[Turn]:
     thoughts = [as_object(each) for each in as_list(message.get("thoughts"))]
     parts = [
         *(
-            Reasoning(text=f"{as_text(each.get('subject'))}\n{as_text(each.get('description'))}".strip())
+            Reasoning(
+                text=as_text(each.get("text"))
+                or f"{as_text(each.get('subject'))}\n{as_text(each.get('description'))}".strip()
+            )
             for each in thoughts
         ),
         *([Text(text)] if text else []),
@@ -125,6 +131,7 @@ def _answers(call: dict[str, Json], ns: int) -> Iterator[Turn]:
             parts=(Text(text_or_json(only)),),
             tool_call_id=as_text(answer.get("id")) or as_text(call.get("id")),
             name=name,
+            is_error=True if call.get("status") == "error" else None,
         )
         yield Turn(message=message, at_ns=at_ns)
         return
@@ -137,12 +144,16 @@ def _text(content: Json) -> str:
 
 
 def _usage(tokens: dict[str, Json]) -> Usage:
+    """Read the tokens. Those of thoughts are beside the output, where the total says so."""
+    prompt, output, total, thoughts = (as_count(tokens.get(name)) for name in ("input", "output", "total", "thoughts"))
+    if output is not None and (total or 0) >= (prompt or 0) + output + (thoughts or 0):
+        output += thoughts or 0
     return Usage(
-        prompt=as_count(tokens.get("input")),
-        completion=as_count(tokens.get("output")),
-        total=as_count(tokens.get("total")),
+        prompt=prompt,
+        completion=output,
+        total=total,
         cache_read=as_count(tokens.get("cached")),
-        reasoning=as_count(tokens.get("thoughts")),
+        reasoning=thoughts,
     )
 
 
@@ -152,5 +163,5 @@ FORMAT = Format(
     recognises=_recognises,
     decode=_decode,
     most=0.96,
-    marks=HeadMarks(texts=(tuple(sign.decode() for sign in _SIGNS),)),
+    marks=HeadMarks(texts=(tuple(sign.decode() for sign in _SIGNS), ('"sessionId"', '"gemini"'))),
 )

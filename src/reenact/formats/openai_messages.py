@@ -48,6 +48,13 @@ _LOOSE: Final = re.compile(
 )
 """Lists of Gemini's contents and of the items of OpenAI's responses, whatever stands around them."""
 _LOGGED: Final = re.compile(rb'"request"\s*:\s*\{[^{}]*"messages"\s*:\s*\[\s*\{\s*"(?:role|content)"')
+_LINE: Final = re.compile(
+    rb'\s*(?:\[\s*)?\{\s*(?:"(?:type"\s*:\s*"message"|(?:(?:conversation|session|thread|user|run|message)_id|sessionId|id|uuid'
+    rb'|timestamp|created_at|time|ts|index|turn|model|name)"\s*:\s*(?:"[^"\\]*"|[\w.+-]+))\s*,\s*){1,6}+'
+    rb'"(?:role"\s*:\s*"(?:system|developer|user|assistant|tool)"\s*,\s*"content"|content"\s*:)'
+)
+"""Lines of one message each, that say first which conversation, which message or when it is."""
+_CONVERSATIONS: Final = ("conversation_id", "session_id", "sessionId", "thread_id")
 _LISTS: Final = ("messages", "conversations", "items", "contents", "history", "conversation")
 _PARAMETERS: Final = frozenset(
     {
@@ -81,6 +88,8 @@ _REPLIES: Final = ("response", "response_body", "responseBody", "completion", "o
 def _recognises(head: bytes) -> float:
     if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"["):
         return 0.0
+    if _LINE.match(head.removeprefix(b"\xef\xbb\xbf")) and b'"role"' in head:
+        return 0.45
     if not _FIRST.match(head.removeprefix(b"\xef\xbb\xbf")):
         if _LOGGED.search(head) or holds(head, "role", "content"):
             return 0.4  # behind facts of somebody's own
@@ -92,17 +101,18 @@ def _recognises(head: bytes) -> float:
 def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
     counts: Counter[str] = Counter()
     batch: dict[str, dict[str, Json]] = {}
-    loose: list[Json] = []
+    loose: dict[str, list[Json]] = {}
     for line, document in documents(stream, str(path)):
         for item in _items(document):
             if isinstance(item, dict) and "custom_id" in item:
                 _join(batch, item)
             elif isinstance(item, dict) and _is_message(item) and _listed(item) is None:
-                loose.append(item)
+                loose.setdefault(_conversation(item), []).append(item)
             else:
                 yield from _one(item, counts, f"{path}:{line}")
-    if loose:
-        yield from _talk({"messages": loose}, _seed(loose, counts))
+    for name, messages in loose.items():
+        known: dict[str, Json] = {"conversation_id": name} if name else {}
+        yield from _talk({"messages": messages, **known}, _seed(messages, counts))
     if batch:
         seed = _seed([*batch.values()], counts)
         calls = (_of_batch(each) for each in batch.values())
@@ -125,6 +135,11 @@ def _items(document: Json) -> list[Json]:
 
 def _is_message(message: Mapping[str, Json]) -> bool:
     return "role" in message or "from" in message or message.get("type") in ("message", "reasoning", "function_call")
+
+
+def _conversation(message: Mapping[str, Json]) -> str:
+    """Give the conversation that a line of one message says it is of."""
+    return next((text for name in _CONVERSATIONS if (text := as_text(message.get(name)))), "")
 
 
 def _listed(record: Mapping[str, Json]) -> list[Json] | None:
@@ -187,16 +202,15 @@ def _talk(record: Mapping[str, Json], seed: str) -> Iterator[SpanRecord]:
         Conversation(
             seed=seed,
             name=as_text(record.get("name")) or as_text(metadata.get("name")) or "conversation",
-            turns=tuple(Turn(message=message) for each in messages for message in turns(each)),
+            turns=tuple(Turn(message=message, at_ns=_at(each)) for each in messages for message in turns(each)),
             model=as_text(record.get("model")),
             system="anthropic" if _is_anthropics(record, messages) else "openai",
             api="" if _is_anthropics(record, messages) else "chat",
             tools=tool_schema.tools(records.unwrapped(record.get("tools", record.get("functions")))),
             parameters={name: value for name, value in record.items() if name in _PARAMETERS},
             attributes=_facts(record, metadata),
-            asks_more=True,
-            error=_error(record),
-            is_error_of_call=True,
+            asks=True,
+            call_error=_error(record),
         ),
         FORMAT.name,
     )
@@ -206,6 +220,12 @@ def _instructions(record: Mapping[str, Json]) -> list[Json]:
     """Give the system prompt that stands beside the messages, as Anthropic's API has it: a text, or blocks."""
     system = record.get("system")
     return [{"role": "system", "content": system}] if isinstance(system, str | list) and system else []
+
+
+def _at(message: Json) -> int:
+    """Tell when a message was written, where it says so."""
+    fields = as_object(message)
+    return next((ns for name in ("timestamp", "created_at") if (ns := records.nanoseconds(fields.get(name)))), 0)
 
 
 def _message(message: Json) -> Json:

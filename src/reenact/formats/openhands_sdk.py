@@ -58,7 +58,7 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
         tools=next((tools for event in events if (tools := _tools(event))), ()),
         attributes=_unread(events),
         lost=(*_LOST, *([_CONDENSED] if is_condensed else [])),
-        error=next((text for event in reversed(events) if (text := _error(event))), ""),
+        failure=next((text for event in reversed(events) if (text := _error(event))), ""),
     )
     yield from conversations.run_of(chat, FORMAT.name)
 
@@ -98,7 +98,14 @@ def _turns(event: _Event) -> Iterator[Turn]:
         yield Turn(message=Message(role="assistant", parts=tuple(_called(event))), at_ns=at_ns, id=reply_id)
     elif kind in _ANSWERS and (call_id := as_text(event.get("tool_call_id"))):
         name = as_text(event.get("tool_name"))
-        answer = Message(role="tool", parts=_answer(event), tool_call_id=call_id, name=name or None)
+        is_error = "error" in event or as_object(event.get("observation")).get("is_error") is True
+        answer = Message(
+            role="tool",
+            parts=_answer(event),
+            tool_call_id=call_id,
+            name=name or None,
+            is_error=True if is_error else None,
+        )
         yield Turn(message=answer, at_ns=at_ns)
 
 

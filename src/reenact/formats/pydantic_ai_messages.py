@@ -68,7 +68,7 @@ def _conversation(thread_id: str, messages: Sequence[_Fields]) -> Conversation:
         turns=tuple(turn for each in [*_instructions(messages), *messages] for turn in _turns(each)),
         system=(providers or [provider_of(names[0]) if names else ""])[0] or "openai",
         attributes=attributes,
-        asks_more=True,
+        asks=True,
     )
 
 

@@ -14,14 +14,25 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from reenact.boundary.reading import answered
-from reenact.foreign.partial_question import TOLD
+from reenact.foreign.partial_question import TOLD, TOOL_ENDS
 from reenact.values import typed
-from reenact.values.call import Call, CallKind, FunctionCall, Returned, Unfinished, Value
+from reenact.values.call import (
+    Call,
+    CallKind,
+    ExceptionRecord,
+    FunctionCall,
+    Outcome,
+    Raised,
+    Returned,
+    Unfinished,
+    Value,
+)
 from reenact.values.evidence import outcome_to_attributes, request_to_attributes
 from reenact.values.json import Json, compact, parsed_or_none
+from reenact.values.lenient import as_count, as_object
 from reenact.values.message import Message, Text, ToolCall
 from reenact.values.run import CARRIER, OURS, Node
-from reenact.values.span import Attribute, SpanRecord
+from reenact.values.span import STATUS_ERROR, STATUS_UNSET, Attribute, SpanRecord
 
 if TYPE_CHECKING:
     from reenact.graph.tool_answers import ToolAnswer
@@ -113,7 +124,7 @@ def _completed(node: Node, each: ToolAnswer) -> Node:
         call = replace(node.call, request=replace(request, arguments=_arguments(each.call)))
         filled, marks = replace(filled, call=call), [*marks, "arguments"]
     if isinstance(node.outcome, Unfinished) and each.result is not None:
-        filled, marks = replace(filled, outcome=Returned(payload=Value(json=_result(each)))), [*marks, "result"]
+        filled, marks = replace(filled, outcome=_outcome(each)), [*marks, "result"]
     if each.result is not None and (text := _result_text(filled, each.result)):
         filled = replace(filled, call=replace(filled.call, attributes={**filled.call.attributes, TOLD: text}))
     if not marks:
@@ -149,7 +160,7 @@ def _tool_node(each: ToolAnswer, place: int) -> Node:
     span_id = _id(each, place)
     call_id = each.call.id or (each.result.tool_call_id if each.result is not None else None) or ""
     request = FunctionCall(function="", arguments=_arguments(each.call))
-    outcome = Returned(payload=Value(json=_result(each)))
+    outcome = _outcome(each)
     asking = each.node.span
     mark: dict[str, Json] = {"parts": ["call", "arguments", "result"], **_sources(each)}
     fields: dict[str, Attribute] = {
@@ -163,15 +174,16 @@ def _tool_node(each: ToolAnswer, place: int) -> Node:
     fields.pop(OURS)
     if CARRIER in asking.attributes and isinstance(order := asking.attributes.get("reenact.order.start"), int):
         fields["reenact.order.start"] = order + place + 1  # a carrier that knows no times leaves room between its calls
-    known = max(asking.end_ns, asking.start_ns)
-    begins = known + (place + 1) * _APART_NS if known or CARRIER not in asking.attributes else 0
+    start_ns, end_ns = _times(each, place)
     span = SpanRecord(
         trace_id=asking.trace_id,
         span_id=span_id,
         parent_id=asking.parent_id if each.node.parent is not None else None,
         name=each.call.name,
-        start_ns=begins,
-        end_ns=max(begins, each.by.span.start_ns if each.by is not None and begins else 0),
+        start_ns=start_ns,
+        end_ns=end_ns,
+        status=STATUS_ERROR if isinstance(outcome, Raised) else STATUS_UNSET,
+        status_message=outcome.exception.message if isinstance(outcome, Raised) else "",
         attributes=fields,
         resource=asking.resource,
     )
@@ -188,6 +200,32 @@ def _tool_node(each: ToolAnswer, place: int) -> Node:
         caused_by=each.node.id,
         tool_call_id=call_id or None,
     )
+
+
+def _outcome(each: ToolAnswer) -> Outcome:
+    """Give what a tool came to: its result, or where it is said to have failed an error with the result's text."""
+    if each.result is not None and (each.result.is_error or _end(each).get("is_error") is True):
+        return Raised(exception=ExceptionRecord(module="builtins", qualname="Exception", message=_text(each.result)))
+    return Returned(payload=Value(json=_result(each)))
+
+
+def _times(each: ToolAnswer, place: int) -> tuple[int, int]:
+    """Tell when a tool began and was done: as its carrier has it, else between the model's reply and its next request.
+
+    What a carrier does not say is 0.
+    """
+    asking, end = each.node.span, _end(each)
+    asked_ns, told_ns = max(asking.end_ns, asking.start_ns), each.by.span.start_ns if each.by is not None else 0
+    start_ns = as_count(end.get("start_ns")) or (asked_ns + (place + 1) * _APART_NS if asked_ns else 0)
+    end_ns = as_count(end.get("end_ns")) or told_ns
+    if CARRIER in asking.attributes:
+        return start_ns, end_ns if start_ns and end_ns > start_ns else 0
+    return start_ns, max(start_ns, end_ns)
+
+
+def _end(each: ToolAnswer) -> dict[str, Json]:
+    ends = each.node.span.attributes.get(TOOL_ENDS)
+    return as_object(as_object(parsed_or_none(ends) if isinstance(ends, str) else None).get(each.call.id))
 
 
 def _id(each: ToolAnswer, place: int) -> str:

@@ -184,4 +184,6 @@ def _message(message: Message) -> Json:
         document["tool_call_id"] = message.tool_call_id
     if message.name:
         document["name"] = message.name
+    if message.is_error:
+        document["is_error"] = True
     return document

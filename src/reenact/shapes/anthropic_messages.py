@@ -66,13 +66,22 @@ def _turn(value: Json) -> list[Message]:
         if at(block, "type") == "tool_result":
             turns += [Message(role=role, parts=tuple(parts))] if parts else []
             parts = []
-            answers = _parts(at(block, "content"))
-            turns.append(Message(role="tool", parts=answers, tool_call_id=text_or_none(at(block, "tool_use_id"))))
+            turns.append(_tool_result(as_object(block)))
         else:
             parts.append(_part(block))
     if parts or not turns:
         turns.append(Message(role=role, parts=tuple(parts)))
     return turns
+
+
+def _tool_result(block: dict[str, Json]) -> Message:
+    failed = block.get("is_error")
+    return Message(
+        role="tool",
+        parts=_parts(block.get("content")),
+        tool_call_id=text_or_none(block.get("tool_use_id")),
+        is_error=failed if isinstance(failed, bool) else None,
+    )
 
 
 def _read_reply(body: Json) -> Answered:
@@ -314,7 +323,9 @@ def _write_request(asked: Asked) -> Json:
         if results is None:
             results = []
             turns.append({"role": "user", "content": results})
-        results.append({"type": "tool_result", "tool_use_id": message.tool_call_id, "content": _content(message)})
+        failed: dict[str, Json] = {} if message.is_error is None else {"is_error": message.is_error}
+        said: dict[str, Json] = {"tool_use_id": message.tool_call_id, "content": _content(message)}
+        results.append({"type": "tool_result", **said, **failed})
     body["messages"] = turns
     if asked.tools:
         body["tools"] = [_tool(tool) for tool in asked.tools]

@@ -69,6 +69,8 @@ class Message:
     parts: tuple[Part, ...] = ()
     name: str | None = None
     tool_call_id: str | None = None
+    is_error: bool | None = None
+    """Of a tool's answer: it failed, or did not. None where nobody said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
