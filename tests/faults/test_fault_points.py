@@ -18,8 +18,8 @@ from dying import Provider, serving
 FAULTY = Path(__file__).parent / "faulty.py"
 SAMPLE = 24
 ARMS = ("hook", "call")
-_PARTS = 10
-"""Tests over which all of them are spread: some 25 each."""
+_PARTS = 30
+"""Tests over which all of them are spread: some 20 each, of which each takes seconds."""
 
 Live = Callable[..., tuple[int, str, str]]
 

@@ -212,6 +212,8 @@ def _answer(block: dict[str, Json], kind: str, depth: int) -> Answer | None:
 
 def failed_or_not(answer: dict[str, Json]) -> bool | None:
     """Read whether a tool's answer says that it failed; None where it does not say."""
+    if "toolUseId" in answer and answer.get("status") in ("error", "success"):  # Bedrock's
+        return answer["status"] == "error" or None
     return next((flag for name in _FAILED if isinstance(flag := answer.get(name), bool)), None)
 
 

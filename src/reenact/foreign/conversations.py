@@ -15,7 +15,7 @@ from itertools import pairwise, takewhile
 from typing import Final, TypeVar
 
 from reenact.boundary.question import shape_named
-from reenact.foreign.exchanges import hex_of, lacking, root_span
+from reenact.foreign.exchanges import exception_of_text, hex_of, lacking, root_span
 from reenact.foreign.foreign_call import LOST, REBUILT, Loss
 from reenact.foreign.partial_question import TOOL_ENDS
 from reenact.foreign.rebuilding import rebuilt
@@ -290,16 +290,6 @@ def _model_span(
         attributes=attributes,
         scope=Scope(name=carrier),
     )
-
-
-def exception_of_text(text: str) -> ExceptionRecord:
-    """Read what a file says of an error, `TimeoutError: no answer`, as the exception that it tells of."""
-    kind, colon, message = text.partition(": ")
-    is_class = bool(colon) and kind.replace(".", "").isidentifier()
-    module, _, name = kind.rpartition(".")
-    if not is_class:
-        return ExceptionRecord(module="builtins", qualname="Exception", message=text)
-    return ExceptionRecord(module=module or "builtins", qualname=name, message=message)
 
 
 # ------------------------------------------------------------------------------------------------- answers of tools

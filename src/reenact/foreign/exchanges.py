@@ -29,9 +29,11 @@ from reenact.values.call import (
     Body,
     CallKind,
     Chunk,
+    ExceptionRecord,
     HttpReply,
     HttpRequest,
     Outcome,
+    Raised,
     Returned,
     Streamed,
     Unfinished,
@@ -39,7 +41,15 @@ from reenact.values.call import (
 from reenact.values.evidence import outcome_to_attributes, request_to_attributes
 from reenact.values.json import compact
 from reenact.values.run import CARRIER, OURS
-from reenact.values.span import KIND_CLIENT, KIND_INTERNAL, Attribute, Scope, SpanRecord
+from reenact.values.span import (
+    KIND_CLIENT,
+    KIND_INTERNAL,
+    STATUS_ERROR,
+    STATUS_UNSET,
+    Attribute,
+    Scope,
+    SpanRecord,
+)
 
 _KIND: Final = "openinference.span.kind"
 _SSE = re.compile(rb"\s*(?:data|event|id|retry)?:")
@@ -74,6 +84,8 @@ class Exchange:
     """The API that the file says it is, where neither path nor body can tell."""
     rebuilt: tuple[str, ...] = ()
     """`request` and `reply`, where they say what the file said and are not the bytes that were sent."""
+    error: str = ""
+    """What went wrong, where the file says so: instead of a reply, or beside one."""
     lost: tuple[Loss, ...] = ()
     attributes: Mapping[str, Attribute] = field(default_factory=dict[str, Attribute])
 
@@ -155,6 +167,8 @@ def _span(exchange: Exchange, number: int, trace_id: str, root_id: str, carrier:
     shape = _shape(exchange, method, url)
     lost = list(exchange.lost)
     outcome = _outcome(exchange, shape, lost)
+    if exchange.error and isinstance(outcome, Unfinished):
+        outcome = Raised(exception=exception_of_text(exchange.error))
     if shape is None and is_a_model(method, url, exchange.request):
         lost.append(lacking("shape", f"{host} speaks an API that this version does not read: {_PLAINLY}"))
     request = HttpRequest(
@@ -188,9 +202,21 @@ def _span(exchange: Exchange, number: int, trace_id: str, root_id: str, carrier:
         start_ns=start,
         end_ns=end,
         kind=KIND_CLIENT,
+        status=STATUS_ERROR if exchange.error else STATUS_UNSET,
+        status_message=exchange.error,
         attributes=attributes,
         scope=Scope(name=carrier),
     )
+
+
+def exception_of_text(text: str) -> ExceptionRecord:
+    """Read what a file says of an error, `TimeoutError: no answer`, as the exception that it tells of."""
+    kind, colon, message = text.partition(": ")
+    is_class = bool(colon) and kind.replace(".", "").isidentifier()
+    module, _, name = kind.rpartition(".")
+    if not is_class:
+        return ExceptionRecord(module="builtins", qualname="Exception", message=text)
+    return ExceptionRecord(module=module or "builtins", qualname=name, message=message)
 
 
 _PLAINLY = "its bytes are answered to the same method, URL and body, and not shown as messages"

@@ -116,7 +116,7 @@ def _run(record: Mapping[str, Json]) -> str:
     who = as_text(at(dict(record), "identity", "arn"))
     if session:
         return f"{who}:{session}"
-    body = as_object(at(dict(record), "input", "inputBodyJson"))
+    body = as_object(records.unwrapped(at(dict(record), "input", "inputBodyJson")))
     first = (as_list(body.get("messages")) or as_list(body.get("chat_history")) or [body.get("message")])[:1]
     if not first[0]:
         first = [body.get("prompt"), body.get("inputText"), record.get("requestId")]
@@ -142,7 +142,8 @@ def _identity(record: Mapping[str, Json]) -> dict[str, Attribute]:
 
 def _span(record: dict[str, Json], seed: str, number: int) -> SpanRecord:
     input_, output = as_object(record.get("input")), as_object(record.get("output"))
-    request_body, reply = as_object(input_.get("inputBodyJson")), output.get("outputBodyJson")
+    request_body = as_object(records.unwrapped(input_.get("inputBodyJson")))
+    reply = records.unwrapped(output.get("outputBodyJson"))
     model, operation = as_text(record.get("modelId")), as_text(record.get("operation"))
     lost = list(_lost(input_, output))
     asked = _asked(request_body, model, stream="Stream" in operation)

@@ -177,6 +177,7 @@ def _one(record: Json, counts: Counter[str], place: str) -> Iterator[SpanRecord]
             status=200,
             reply=spelled_json(record),
             shape="openai.chat" if "choices" in record else "openai.responses",
+            error=_error(record) if record.get("status") == "failed" else "",
             lost=(lacking("request", "the file holds a reply and no request", "export the input messages too"),),
             rebuilt=("reply",),
         )
@@ -313,6 +314,7 @@ def _logged(record: Mapping[str, Json], request: dict[str, Json], reply: dict[st
         start_ns=start,
         end_ns=end or (start + latency * 1_000_000 if start and latency is not None else 0),
         shape=_shape(as_text(record.get("url")), request, as_object(reply.get("body")) or reply),
+        error=_error(reply) if as_text(reply.get("status")) == "failed" else "",
         rebuilt=("request", "reply"),
     )
 
@@ -340,14 +342,15 @@ def _of_batch(record: dict[str, Json]) -> Exchange:
     body = as_object(record.get("body")) or as_object(record.get("params"))
     response, result = as_object(record.get("response")), as_object(record.get("result"))
     url = as_text(record.get("url"))
-    reply = response.get("body") if response else result.get("message", result.get("error"))
+    reply = response.get("body") if response else result.get("message")
     failed = record.get("error") or result.get("error")
     anthropics = "params" in record or "result" in record
     shape = "anthropic.messages" if anthropics else _shape(url, body) if body else _answering(as_object(reply))
     status = as_count(response.get("status_code")) or (200 if "message" in result else None)
     lost = [] if body else [lacking("request", "this is the batch's output alone", "put its input file beside it")]
-    if failed and reply is None:
-        lost.append(lacking("reply", f"the batch failed: {records.attribute_text(failed)[:200]}"))
+    error = _error({"error": failed}) if failed else ""
+    if as_text(result.get("type")) in ("expired", "canceled"):
+        error = f"the request was {result['type']}"
     attributes: dict[str, Attribute] = {"batch.custom_id": as_text(record.get("custom_id"))}
     if request_id := as_text(response.get("request_id")):
         attributes["batch.request_id"] = request_id
@@ -358,6 +361,7 @@ def _of_batch(record: dict[str, Json]) -> Exchange:
         status=status if reply is not None else None,
         reply=spelled_json(reply) if reply is not None else b"",
         shape=shape,
+        error=error,
         lost=tuple(lost),
         rebuilt=("request", "reply"),
         attributes=attributes,

@@ -14,7 +14,7 @@ from reenact.errors import InputError
 from reenact.graph.build import build
 from reenact.graph.history import StoredRuns, history
 from reenact.graph.verdict import facts, judge
-from reenact.report.times import instant
+from reenact.report.times import instant, milliseconds
 from reenact.stores.directory import DirectoryStore, IndexDamagedError
 from reenact.values import unit
 from reenact.values.call import CallKind, FunctionCall, Raised
@@ -50,7 +50,7 @@ def summary(run: Run, *, source: str = "", history: History | None = None) -> di
         "id": run.id,
         "name": run.name,
         "started": instant(run.started_ns) if run.started_ns else None,
-        "duration_ms": round((run.ended_ns - run.started_ns) / 1e6, 3) if run.started_ns else None,
+        "duration_ms": milliseconds(run.started_ns, run.ended_ns),
         "status": status(run),
         "calls": dict(facts(run.nodes)),
         "verdict": verdict.grade.value,
