@@ -18,7 +18,7 @@ import hashlib
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from functools import partial, wraps
 from typing import Any, Protocol, TypeVar, cast
 
@@ -549,8 +549,16 @@ def _submit(original: Callable[..., Any]) -> Callable[..., Any]:
         except Exception:
             forgive("lanes.submit")
             return original(self, fn, *args, **kwargs)
-        with turn:
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(turn)
+            except Exception:
+                forgive("lanes.submit")
             future = original(self, *job, **kwargs)
+            try:
+                stack.close()
+            except Exception:
+                forgive("lanes.submit")
         try:
             task_births.runs(future, lane)
             if lane.is_work:

@@ -46,7 +46,7 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
             message = as_object(item)
             if "event_kind" in message:
                 continue
-            if message.get("kind") not in _KINDS or not isinstance(message.get("parts"), list):
+            if as_text(message.get("kind")) not in _KINDS or not isinstance(message.get("parts"), list):
                 problem = "this is no message of pydantic-ai: it lacks a `kind` of `request` or `response`, or `parts`"
                 raise InputError(f"{path}:{line}", problem)
             threads.setdefault(as_text(message.get("conversation_id")), []).append(message)

@@ -230,8 +230,11 @@ def _join(original: Callable[..., None]) -> Callable[..., None]:
         if waiting is None or timeout is None:
             original(self, timeout)
             if timeout is None:
-                pauses.goes_on(frame)
-                pauses.learn(self)
+                try:
+                    pauses.goes_on(frame)
+                    pauses.learn(self)
+                except Exception:
+                    forgive("timed_waits.join")
         elif not is_late_again(waiting, timeout):
             waited(waiting, timeout, lambda seconds: original(self, seconds), lambda _: self.is_alive())
 
