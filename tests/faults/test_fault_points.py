@@ -19,7 +19,7 @@ FAULTY = Path(__file__).parent / "faulty.py"
 SAMPLE = 24
 ARMS = ("hook", "call")
 _PARTS = 30
-"""Tests over which all of them are spread: some 20 each, of which each takes seconds."""
+"""Tests over which all of them are spread: some 40 each, of which each takes seconds."""
 
 Live = Callable[..., tuple[int, str, str]]
 

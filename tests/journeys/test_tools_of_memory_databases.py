@@ -35,7 +35,8 @@ def main():
 
 main()
 """
-PREPARED = 'store.create_function("double", 1, lambda n: 2 * n)'
+FUNCTION = 'store.create_function("double", 1, lambda n: 2 * n)'
+ATTACHED = "store.execute(\"ATTACH 'stock.db' AS other\")"
 
 
 @pytest.fixture
@@ -58,10 +59,13 @@ def test_a_tool_that_changes_a_database_in_memory_runs_again(desk: Desk, asking:
 
 
 @pytest.mark.always
-def test_a_database_with_functions_of_python_s_is_told_before_the_replay(desk: Desk, asking: StandIn) -> None:
-    desk.write("agent.py", PROGRAM.replace("PATH", '":memory:"').replace("PREPARED", PREPARED))
+@pytest.mark.parametrize(("prepared", "name"), [(FUNCTION, "create_function"), (ATTACHED, "ATTACH")])
+def test_a_database_that_reaches_further_is_told_before_the_replay(
+    desk: Desk, asking: StandIn, prepared: str, name: str
+) -> None:
+    desk.write("agent.py", PROGRAM.replace("PATH", '":memory:"').replace("PREPARED", prepared))
     live = desk.reenact("run", "--", "python", "agent.py", environ={**desk.bare(), **asking.environment})
     assert "replayable: partial" in live.stderr
     told = desk.reenact("doctor", "last").stdout
     assert "what it changed in memory (a database in memory)" in told
-    assert "reach sqlite3.Connection.create_function" in told
+    assert f"reach sqlite3.Connection.{name}" in told

@@ -345,20 +345,24 @@ def test_answers_of_one_turn_of_the_loop_reach_both_tasks_before_either_is_heard
     assert len(raised.value.exceptions) == (2 if together else 1)
 
 
+@pytest.mark.parametrize("is_behind", [True, False])
 @pytest.mark.parametrize("in_one_turn", [True, False])
 def test_pieces_of_several_streams_that_came_in_one_turn_of_the_loop_reach_their_tasks_in_one(
-    *, in_one_turn: bool
+    *, in_one_turn: bool, is_behind: bool
 ) -> None:
-    pieces = {"a": (1, 2), "b": (3, 4), "c": (5,)}
-    gate = Gate(
-        Expected(order, 0.0, 0.0, in_one_turn and order > 1, turn=int(in_one_turn and order > 1), stream=stream)
+    pieces = {"a": (2, 3), "b": (4, 5), "c": (6,)}
+    turned = [
+        Expected(order, 0.0, 0.0, in_one_turn and order > 2, turn=2 * (in_one_turn and order > 2), stream=stream)
         for stream, orders in pieces.items()
         for order in orders
-    )
+    ]
+    gate = Gate([Expected(1, 0.0, 0.0), *turned])
     seen: list[str] = []
+    later: list[asyncio.Task[None]] = []
 
     async def look_later() -> None:
-        await asyncio.sleep(0)
+        if not is_behind:  # who is let on at once goes on before the others wake
+            await asyncio.sleep(0)
         seen.append("later")
 
     async def read(stream: str) -> None:
@@ -367,17 +371,23 @@ def test_pieces_of_several_streams_that_came_in_one_turn_of_the_loop_reach_their
             seen.append(f"{stream}{order}")
         if stream == "a":
             later.append(asyncio.create_task(look_later()))
-        gate.settled(stream)
 
-    later: list[asyncio.Task[None]] = []
+    async def let_go() -> None:
+        await gate.wait_async(1, "before")
+        gate.settled("before")
 
     async def main() -> None:
+        if not is_behind:
+            await let_go()
         readers = [asyncio.create_task(read(stream)) for stream in ("c", "b", "a")]
+        if is_behind:
+            await asyncio.sleep(0.01)
+            await let_go()
         await asyncio.gather(*readers)
         await asyncio.gather(*later)
 
     asyncio.run(main())
-    assert [each for each in seen if each != "later"] == ["a1", "a2", "b3", "b4", "c5"]
+    assert [each for each in seen if each != "later"] == ["a2", "a3", "b4", "b5", "c6"]
     assert (seen[-1] == "later") is in_one_turn
 
 

@@ -432,6 +432,7 @@ _PAST_MEMORY: Final = frozenset(
         *("backup", "create_aggregate", "create_collation", "create_function", "create_window_function"),
         *("enable_load_extension", "load_extension", "register_adapter", "register_converter"),
         *("set_authorizer", "set_progress_handler", "set_trace_callback"),
+        *("ATTACH", "Attach", "attach", "VACUUM", "Vacuum", "vacuum"),
     }
 )
 """By what SQLite calls functions, loads native code, or writes to another database (Python's `sqlite3`).
