@@ -369,8 +369,8 @@ def test_pieces_of_several_streams_that_came_in_one_turn_of_the_loop_reach_their
         for order in pieces[stream]:
             await gate.wait_async(order, stream)
             seen.append(f"{stream}{order}")
-        if stream == "a":
-            later.append(asyncio.create_task(look_later()))
+            if order == (2 if is_behind else 3):
+                later.append(asyncio.create_task(look_later()))
 
     async def let_go() -> None:
         await gate.wait_async(1, "before")
